@@ -21,7 +21,8 @@ case $count in
 esac
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- run_read scenario cpuid_dump disk_header histogram crypto_job lane functions \
-    vhost_messages vhost_parts vhost_queue vm_frames wire_frames wire_quic wire_views
+    quic_capture quic_keylog quic_trace vhost_messages vhost_parts vhost_queue vm_frames wire_frames \
+    wire_quic wire_views
 
 host=$(rustc +nightly -vV | sed -n 's/^host: //p') || host=
 [ -n "$host" ] || { echo "no nightly compiler here; rustup toolchain install nightly" >&2; exit 1; }

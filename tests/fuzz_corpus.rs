@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 16] = [
+const TARGETS: [Target; 19] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("disk_header", targets::disk_header),
@@ -28,6 +28,9 @@ const TARGETS: [Target; 16] = [
     ("histogram", targets::histogram),
     ("journal", targets::journal),
     ("lane", targets::lane),
+    ("quic_capture", targets::quic_capture),
+    ("quic_keylog", targets::quic_keylog),
+    ("quic_trace", targets::quic_trace),
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
     ("vhost_messages", targets::vhost_messages),
@@ -100,6 +103,16 @@ fn journals() {
 #[test]
 fn lanes() {
     replay("lane");
+}
+
+#[test]
+fn captures() {
+    replay("quic_capture");
+}
+
+#[test]
+fn key_logs() {
+    replay("quic_keylog");
 }
 
 #[test]

@@ -19,6 +19,14 @@ impl<'d> Bytes<'d> {
         std::mem::take(&mut self.0)
     }
 
+    /// Some of the rest, at most so many: how many it says itself.
+    pub(crate) fn rest_of(&mut self, most: usize) -> Vec<u8> {
+        let bytes = self.below(most + 1).min(self.0.len());
+        let (own, rest) = self.0.split_at(bytes);
+        self.0 = rest;
+        own.to_vec()
+    }
+
     pub(crate) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&first, rest)) => {

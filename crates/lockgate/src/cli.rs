@@ -4,6 +4,7 @@ mod arms;
 mod cpu;
 mod disk;
 mod options;
+mod quic;
 mod serve;
 mod vm;
 
@@ -24,6 +25,7 @@ pub use disk::{
     DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
 };
 pub use options::SectionOptions;
+pub use quic::{QuicArguments, QuicCommand, QuicDecryptArguments, QuicExport};
 pub use serve::ServeArguments;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
@@ -94,6 +96,8 @@ pub enum Command {
     Vm(VmArguments),
     /// Read encrypted disk images: plain, LUKS1 and LUKS2; measure disk encryption
     Disk(DiskArguments),
+    /// Open the QUIC packets of captures
+    Quic(QuicArguments),
     /// Which CPU to show guests, what hiding a feature costs, and what guests make of it
     Cpu(CpuArguments),
     /// Measure one arm through the kernel's crypto socket, for sections that run in a guest

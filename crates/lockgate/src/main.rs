@@ -52,6 +52,7 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Serve(arguments) => command::serve(&arguments, console),
         Command::Vm(arguments) => command::vm(&arguments, console),
         Command::Disk(arguments) => command::disk(&arguments, console),
+        Command::Quic(arguments) => command::quic(&arguments, console),
         Command::Cpu(arguments) => command::cpu(arguments, console),
         Command::Worker { section } => command::worker(&section),
         Command::Busy { count } => command::busy(&count),

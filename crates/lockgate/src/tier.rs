@@ -36,6 +36,7 @@ fn measures(command: &Command) -> bool {
         | Command::Report(_)
         | Command::Serve(_)
         | Command::Vm(_)
+        | Command::Quic(_)
         | Command::Cpu(_)
         | Command::AfAlg(_)
         | Command::UserSpace(_)

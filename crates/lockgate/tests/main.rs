@@ -6,6 +6,7 @@ mod common;
 mod cpu;
 mod disk;
 mod interrupt;
+mod quic;
 mod results;
 mod serve;
 mod speed;

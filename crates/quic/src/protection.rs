@@ -1,0 +1,245 @@
+//! One packet after the other, by any back-end that has its cipher: the second opinion on
+//! whatever does many at once, and what opens captures.
+
+use crypto::{
+    Backend, Data, HeaderMask, Key, KeyError, KeyMaterial, Kind, Operation, Slices, Status,
+};
+use wire::quic::packet_number;
+pub use wire::quic::{SAMPLE_BYTES, TAG_BYTES};
+
+use crate::keys::IV_BYTES;
+use crate::{Protocol, Secret, Suite};
+
+const NUMBER_BYTES_MAX: usize = 4;
+pub(crate) const LONG_FORM: u8 = 0x80;
+const LONG_MASK: u8 = 0x0f;
+const SHORT_MASK: u8 = 0x1f;
+
+/// Hides and shows the first byte and the packet number (§5.4). It serves a connection's
+/// side through all its key phases.
+pub struct HeaderKey(HeaderMask);
+
+impl HeaderKey {
+    /// # Panics
+    /// When the secret is not of the suite.
+    pub fn derive(protocol: Protocol, suite: Suite, secret: &Secret) -> Self {
+        let key = protocol.header_key(suite, secret);
+        let mask = HeaderMask::new(suite.algorithm(), &key);
+        Self(mask.expect("keys are derived as long as the suite has them"))
+    }
+
+    /// The mask of a packet; `None` where it is too short to have one.
+    fn mask(&self, packet: &[u8], number_at: usize) -> Option<[u8; 5]> {
+        let sample = packet.get(number_at + NUMBER_BYTES_MAX..)?.first_chunk()?;
+        Some(self.0.mask(sample))
+    }
+
+    /// Shows the header of a packet: its packet number's length is known afterwards.
+    ///
+    /// # Errors
+    /// `None` where the packet is too short; it stays as it is.
+    fn unmask(&self, packet: &mut [u8], number_at: usize) -> Option<usize> {
+        let mask = self.mask(packet, number_at)?;
+        packet[0] ^= mask[0] & first_mask(packet[0]);
+        let bytes = number_bytes(packet[0]);
+        xor(&mut packet[number_at..number_at + bytes], &mask[1..]);
+        Some(bytes)
+    }
+}
+
+fn first_mask(first: u8) -> u8 {
+    if first & LONG_FORM == 0 {
+        SHORT_MASK
+    } else {
+        LONG_MASK
+    }
+}
+
+/// Of the packet number, by a first byte that is shown (RFC 9000 §17.2, §17.3.1).
+fn number_bytes(first: u8) -> usize {
+    usize::from(first & 3) + 1
+}
+
+fn xor(bytes: &mut [u8], with: &[u8]) {
+    for (byte, mask) in bytes.iter_mut().zip(with) {
+        *byte ^= mask;
+    }
+}
+
+/// Seals and opens the packets of one side in one key phase (§5.3).
+pub struct PacketKey<'b> {
+    backend: &'b dyn Backend,
+    suite: Suite,
+    key: Box<dyn Key>,
+    iv: [u8; IV_BYTES],
+}
+
+/// Why a packet is not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    #[error("the packet has {bytes} bytes, and {needed} at least are needed for its sample")]
+    Short { bytes: usize, needed: usize },
+    #[error("the tag does not match: another key, or a changed packet")]
+    Authentication,
+    #[error("reserved bits of the header are set, though the tag matches")]
+    ReservedBits,
+    #[error("the cipher failed")]
+    Backend,
+}
+
+/// An opened packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened<'p> {
+    /// As the sender had it.
+    pub first: u8,
+    pub number: u64,
+    pub payload: &'p [u8],
+}
+
+impl<'b> PacketKey<'b> {
+    /// # Errors
+    /// [`KeyError`] of a back-end without the suite's cipher.
+    ///
+    /// # Panics
+    /// When the secret is not of the suite.
+    pub fn derive(
+        backend: &'b dyn Backend,
+        protocol: Protocol,
+        suite: Suite,
+        secret: &Secret,
+    ) -> Result<Self, KeyError> {
+        let (mut key, iv) = protocol.packet_key(suite, secret);
+        let key = backend.key(suite.algorithm(), &KeyMaterial::take(&mut key))?;
+        Ok(Self {
+            backend,
+            suite,
+            key,
+            iv,
+        })
+    }
+
+    /// The IV, its end XORed with the packet number (§5.3).
+    fn nonce(&self, number: u64) -> [u8; 16] {
+        let mut nonce = [0; 16];
+        nonce[..IV_BYTES].copy_from_slice(&self.iv);
+        xor(&mut nonce[IV_BYTES - 8..IV_BYTES], &number.to_be_bytes());
+        nonce
+    }
+
+    fn run(
+        &self,
+        operation: Operation,
+        number: u64,
+        aad: &[u8],
+        text: &mut [u8],
+        tag: &mut [u8],
+    ) -> Status {
+        let kind = Kind::new(self.suite.algorithm(), operation);
+        let slices = Slices {
+            iv: self.nonce(number),
+            aad,
+            data: Data::InPlace(text),
+            tag,
+        };
+        crypto::process_slices(self.backend, &*self.key, kind, slices)
+    }
+
+    /// Seals `packet` in place: a header with its packet number, the payload, and room for
+    /// the tag. The caller never gives a number twice.
+    ///
+    /// # Errors
+    /// [`OpenError::Short`] where there is no room for a sample, [`OpenError::Backend`].
+    pub fn seal(
+        &self,
+        header: &HeaderKey,
+        packet: &mut [u8],
+        number_at: usize,
+        number: u64,
+    ) -> Result<(), OpenError> {
+        let needed = number_at + NUMBER_BYTES_MAX + SAMPLE_BYTES;
+        let bytes = packet.len();
+        if bytes < needed {
+            return Err(OpenError::Short { bytes, needed });
+        }
+        let number_bytes = number_bytes(packet[0]);
+        let (head, rest) = packet.split_at_mut(number_at + number_bytes);
+        let (text, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
+        if self.run(Operation::Encrypt, number, head, text, tag) != Status::Ok {
+            return Err(OpenError::Backend);
+        }
+        let mask = header.mask(packet, number_at).expect("it was measured");
+        packet[0] ^= mask[0] & first_mask(packet[0]);
+        xor(&mut packet[number_at..number_at + number_bytes], &mask[1..]);
+        Ok(())
+    }
+}
+
+/// A packet whose header is shown, and whose payload is not.
+pub struct Unmasked<'p> {
+    packet: &'p mut [u8],
+    header_bytes: usize,
+    pub number: u64,
+}
+
+impl<'p> Unmasked<'p> {
+    /// Shows the header of a packet. `largest` is the largest number that was opened before
+    /// in the packet's number space.
+    ///
+    /// # Errors
+    /// [`OpenError::Short`].
+    pub fn new(
+        key: &HeaderKey,
+        packet: &'p mut [u8],
+        number_at: usize,
+        largest: Option<u64>,
+    ) -> Result<Self, OpenError> {
+        let short = OpenError::Short {
+            bytes: packet.len(),
+            needed: number_at + NUMBER_BYTES_MAX + SAMPLE_BYTES,
+        };
+        let bytes = key.unmask(packet, number_at).ok_or(short)?;
+        let shown = packet[number_at..number_at + bytes].iter();
+        let truncated = shown.fold(0, |number, byte| number << 8 | u32::from(*byte));
+        Ok(Self {
+            header_bytes: number_at + bytes,
+            number: packet_number::expand(truncated, 8 * bytes as u32, largest),
+            packet,
+        })
+    }
+
+    pub fn first(&self) -> u8 {
+        self.packet[0]
+    }
+
+    /// Opens the payload in place.
+    ///
+    /// # Errors
+    /// [`OpenError`], and the packet as it was, so that another key may be tried.
+    pub fn open(self, key: &PacketKey<'_>) -> Result<Opened<'p>, (Self, OpenError)> {
+        let (head, rest) = self.packet.split_at_mut(self.header_bytes);
+        let (text, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
+        // A tag that does not match leaves zeros.
+        let before = text.to_vec();
+        let error = match key.run(Operation::Decrypt, self.number, head, text, tag) {
+            Status::Ok if head[0] & reserved(head[0]) == 0 => {
+                let text_bytes = text.len();
+                return Ok(Opened {
+                    first: self.packet[0],
+                    number: self.number,
+                    payload: &self.packet[self.header_bytes..][..text_bytes],
+                });
+            }
+            Status::Ok => OpenError::ReservedBits,
+            Status::AuthenticationFailed => OpenError::Authentication,
+            _ => OpenError::Backend,
+        };
+        text.copy_from_slice(&before);
+        Err((self, error))
+    }
+}
+
+/// Bits of the first byte that a sender leaves zero (RFC 9000 §17.2, §17.3.1). They are
+/// looked at only once the tag has matched (RFC 9001 §5.4.1).
+fn reserved(first: u8) -> u8 {
+    if first & LONG_FORM == 0 { 0x18 } else { 0x0c }
+}

@@ -1,0 +1,11 @@
+//! The integration tests of `quic` in one program.
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
+mod formats;
+mod fragments;
+mod hostile;
+mod keylog;
+mod links;
+mod make;
+mod round_trip;
+mod trace;

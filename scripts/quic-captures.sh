@@ -1,0 +1,58 @@
+#!/bin/sh
+# Makes captures of foreign QUIC stacks over loopback, each with its key log and with what
+# its streams carried, for crates/quic/tests/trace.rs.
+#
+#   scripts/quic-captures.sh FOLDER            every case
+#   scripts/quic-captures.sh FOLDER CASE…      only those: plain, go-plain …
+#
+# Needs root, tcpdump and python3; go for the cases go-…, which are left out else. It
+# downloads aioquic and quic-go.
+set -eu
+
+[ $# -ge 1 ] || { echo "usage: $0 FOLDER [CASE…]" >&2; exit 2; }
+folder=$1
+shift
+[ $# -gt 0 ] || set -- plain aes256 chacha20 v2 v1-to-v2 retry retry-v2 key-updates ids long-ids \
+    zero-rtt loss migration several version-negotiation go-plain go-v2 go-key-updates
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+cd "$(dirname "$0")/quic-captures"
+command -v tcpdump >/dev/null || { echo "no tcpdump here; apt-get install tcpdump" >&2; exit 1; }
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+python3 -m venv "$tools/python"
+"$tools/python/bin/pip" -q install aioquic==1.7.2
+if command -v go >/dev/null; then
+    (cd quic-go && go build -o "$tools/quic-go" .)
+else
+    echo "skipped: go-…, no go here"
+fi
+
+# One case in a network namespace of its own, captured from its first packet on.
+run() {
+    case $1 in
+        go-*)
+            [ -x "$tools/quic-go" ] || return 0
+            set -- "$1" "$tools/quic-go" "${1#go-}"
+            ;;
+        *) set -- "$1" "$tools/python/bin/python aioquic_capture.py" "$1" ;;
+    esac
+    # shellcheck disable=SC2016,SC2086 # Expanded within; a program and its argument.
+    unshare --net sh -euc '
+        ip link set lo up
+        tcpdump -i lo --immediate-mode -U -s 0 -w "$1.pcap" udp port 4433 2>"$1.log" &
+        while ! grep -qs listening "$1.log"; do sleep 0.1; done
+        shift_of=$1
+        shift
+        timeout 60 "$@" 4433 "$shift_of.keys" "$shift_of.json"
+        sleep 0.3
+        kill $!
+        wait $! || true
+        rm "$shift_of.log"
+    ' sh "$folder/$1" $2 "$3"
+    echo "$1: $(wc -c <"$folder/$1.pcap") bytes"
+}
+
+for name in "$@"; do
+    run "$name"
+done
