@@ -68,3 +68,12 @@ impl Again {
         self.child.wait().expect("a child can be waited for");
     }
 }
+
+/// A test that fails leaves none behind.
+impl Drop for Again {
+    fn drop(&mut self) {
+        // Gone already where it was killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
