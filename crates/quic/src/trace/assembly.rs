@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// What a part that is held takes beside its bytes.
+const PART_BYTES: usize = 64;
+
 /// Bytes by offset. What is in order is given on at once; the rest is held, within limits.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
@@ -11,6 +14,11 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
+    /// What is held takes so many bytes of memory, about.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// Up to there all is given on.
     pub(crate) fn next(&self) -> u64 {
         self.next
@@ -33,7 +41,7 @@ impl Assembly {
             && *entry.key() <= self.next
         {
             let (offset, part) = entry.remove_entry();
-            self.held_bytes -= part.len();
+            self.held_bytes -= cost(&part);
             self.pass(offset, &part, &mut give);
         }
         true
@@ -50,11 +58,12 @@ impl Assembly {
 
     /// A part that comes again is held once, the longest of that offset.
     fn hold(&mut self, offset: u64, bytes: &[u8], held_max: usize) -> bool {
-        let there = self.parts.get(&offset).map_or(0, Vec::len);
-        if bytes.len() <= there {
+        let there = self.parts.get(&offset);
+        if there.is_some_and(|there| bytes.len() <= there.len()) {
             return true;
         }
-        let held_bytes = self.held_bytes - there + bytes.len();
+        let there = there.map_or(0, |there| cost(there));
+        let held_bytes = self.held_bytes - there + cost(bytes);
         if held_bytes > held_max {
             return false;
         }
@@ -62,6 +71,10 @@ impl Assembly {
         self.parts.insert(offset, bytes.to_vec());
         true
     }
+}
+
+fn cost(part: &[u8]) -> usize {
+    part.len() + PART_BYTES
 }
 
 #[cfg(test)]
@@ -93,9 +106,10 @@ mod tests {
     #[test]
     fn no_more_is_held_than_allowed() {
         let mut assembly = Assembly::default();
-        assert!(assembly.take(10, &[1; 6], 10, |_| panic!("nothing is in order")));
-        assert!(!assembly.take(20, &[1; 5], 10, |_| panic!("nothing is in order")));
-        assert!(assembly.take(10, &[1; 10], 10, |_| panic!("nothing is in order")));
+        let most = PART_BYTES + 10;
+        assert!(assembly.take(10, &[1; 6], most, |_| panic!("nothing is in order")));
+        assert!(!assembly.take(20, &[1; 5], most, |_| panic!("nothing is in order")));
+        assert!(assembly.take(10, &[1; 10], most, |_| panic!("nothing is in order")));
         let mut given = 0;
         assert!(assembly.take(0, &[0; 10], 10, |more| given += more.len()));
         assert_eq!((given, assembly.next(), assembly.held_bytes), (20, 20, 0));

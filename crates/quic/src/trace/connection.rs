@@ -9,6 +9,7 @@ use super::intake::{Learnt, Spoken};
 use super::protector::{Protector, Sealed, Shown};
 use super::reason::Reason;
 use super::routes::{Path, Side};
+use super::streams::Room;
 use crate::capture::{KeyLog, Label};
 use crate::protection::{LONG_FORM, OpenError};
 use crate::tls::RANDOM_BYTES;
@@ -99,7 +100,12 @@ pub(crate) struct Connection<'b> {
 }
 
 impl<'b> Connection<'b> {
-    pub(crate) fn new(backend: &'b dyn Backend, version: Protocol, origin: ConnectionId) -> Self {
+    pub(crate) fn new(
+        backend: &'b dyn Backend,
+        version: Protocol,
+        origin: ConnectionId,
+        room: &Room,
+    ) -> Self {
         Self {
             backend,
             path: None,
@@ -110,7 +116,7 @@ impl<'b> Connection<'b> {
             client_random: None,
             suite_number: None,
             later: BTreeMap::new(),
-            sides: Default::default(),
+            sides: Side::ALL.map(|_| Spoken::new(room.clone())),
             reset_tokens: Vec::new(),
             closed: None,
             strange_frames: 0,

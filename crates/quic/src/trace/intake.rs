@@ -6,7 +6,7 @@ use wire::quic::{ConnectionId, Frame, frames};
 use super::assembly::Assembly;
 use super::connection::{Connection, Level};
 use super::routes::Side;
-use super::streams::Streams;
+use super::streams::{Room, Streams};
 use crate::tls::{self, MESSAGE_BYTES_MAX, Said};
 
 /// RFC 9000 §18.2.
@@ -16,7 +16,6 @@ const STATELESS_RESET_TOKEN: u64 = 2;
 const RESET_TOKENS_MAX: usize = 256;
 
 /// What one side said.
-#[derive(Default)]
 pub(crate) struct Spoken {
     /// The largest packet number by space.
     pub(crate) largest: [Option<u64>; 3],
@@ -26,6 +25,14 @@ pub(crate) struct Spoken {
 }
 
 impl Spoken {
+    pub(super) fn new(room: Room) -> Self {
+        Self {
+            largest: [None; 3],
+            handshake: Default::default(),
+            streams: Streams::new(room),
+        }
+    }
+
     /// The first message comes again, perhaps another one.
     pub(super) fn forget_hello(&mut self) {
         self.handshake[0] = Default::default();

@@ -25,6 +25,7 @@ use connection::{Connection, Level};
 use intake::Learnt;
 use protector::Sealed;
 use routes::{Path, Route, Routes};
+use streams::Room;
 use summary::Tally;
 
 use crate::Protocol;
@@ -104,6 +105,7 @@ pub struct Trace<'b> {
     routes: Routes,
     waiting: VecDeque<Waiting>,
     segments: HashMap<Path, usize>,
+    room: Room,
     tally: Tally,
     /// Whether something was learnt that may open what waits.
     is_wiser: bool,
@@ -118,6 +120,7 @@ impl<'b> Trace<'b> {
             routes: Routes::default(),
             waiting: VecDeque::new(),
             segments: HashMap::new(),
+            room: Room::default(),
             tally: Tally::default(),
             is_wiser: false,
         }
@@ -308,7 +311,7 @@ impl<'b> Trace<'b> {
         long: &quic::Long<'_>,
         sealed: &Sealed<'_>,
     ) -> Option<Outcome> {
-        let mut own = Connection::new(self.backend, version, long.destination);
+        let mut own = Connection::new(self.backend, version, long.destination, &self.room);
         let from = (Level::Initial, Side::Client);
         let mut learnt = own.open(&self.keys, version, from, sealed).ok()?;
         if self.connections.len() == CONNECTIONS_MAX {
@@ -326,9 +329,10 @@ impl<'b> Trace<'b> {
         Some(self.opened(seen, Kind::Initial, route, learnt))
     }
 
-    fn add_id(&mut self, id: quic::ConnectionId, route: Route) {
-        self.routes.add_id(id, route);
+    /// Whether it is new.
+    fn add_id(&mut self, id: quic::ConnectionId, route: Route) -> bool {
         self.connections[route.connection].id_bytes[route.to as usize] = id.length().into();
+        self.routes.add_id(id, route)
     }
 
     fn opened(&mut self, seen: &Seen<'_>, kind: Kind, route: Route, learnt: Learnt) -> Outcome {
@@ -336,9 +340,9 @@ impl<'b> Trace<'b> {
             to: route.to.other(),
             ..route
         };
-        self.is_wiser |= learnt.has_keys || !learnt.ids.is_empty() && !self.waiting.is_empty();
+        self.is_wiser |= learnt.has_keys;
         for id in learnt.ids {
-            self.add_id(id, sender);
+            self.is_wiser |= self.add_id(id, sender);
         }
         self.routes.add_path(seen.origin.path, route);
         Outcome {

@@ -53,20 +53,32 @@ pub(crate) struct Routes {
     paths: HashMap<Path, Route>,
 }
 
+/// Ids, and paths, of all connections.
+const ENTRIES_MAX: usize = 1 << 20;
+
 /// Connections that share an id: more than chance or greed for short ids explains.
 const SHARED_MAX: usize = 64;
 
 impl Routes {
-    /// That side chose the id to be sent to.
-    pub(crate) fn add_id(&mut self, id: ConnectionId, route: Route) {
+    /// That side chose the id to be sent to. Whether it is new.
+    pub(crate) fn add_id(&mut self, id: ConnectionId, route: Route) -> bool {
+        if self.ids.len() >= ENTRIES_MAX && !self.ids.contains_key(&id) {
+            return false;
+        }
         let known = self.ids.entry(id).or_default();
-        if !known.contains(&route) && known.len() < SHARED_MAX {
+        let is_new = !known.contains(&route) && known.len() < SHARED_MAX;
+        if is_new {
             known.push(route);
             self.lengths |= 1 << id.length();
         }
+        is_new
     }
 
+    /// Whoever uses the path next, in either direction, is meant by it.
     pub(crate) fn add_path(&mut self, path: Path, route: Route) {
+        if self.paths.len() >= ENTRIES_MAX && !self.paths.contains_key(&path) {
+            return;
+        }
         self.paths.insert(path, route);
         let back = Route {
             to: route.to.other(),

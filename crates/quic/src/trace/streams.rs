@@ -1,6 +1,8 @@
 //! Streams as they were sent, put in order and digested.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,10 +11,30 @@ use sha2::{Digest, Sha256};
 use super::assembly::Assembly;
 use super::routes::Side;
 
-/// Bytes of one stream that are held until those before them come.
-const HELD_BYTES_MAX: usize = 16 << 20;
-/// Streams of one direction of a connection whose digests are kept.
-const STREAMS_MAX: usize = 1 << 16;
+/// Of all connections: bytes that are held until those before them come, and streams, by
+/// direction, whose digests are kept.
+const HELD_BYTES_MAX: usize = 256 << 20;
+const STREAMS_MAX: usize = 1 << 20;
+
+/// What is left of these, for all who share it.
+#[derive(Clone)]
+pub(crate) struct Room(Rc<[Cell<usize>; 2]>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Rc::new([HELD_BYTES_MAX, STREAMS_MAX].map(Cell::new)))
+    }
+}
+
+impl Room {
+    fn held_bytes(&self) -> &Cell<usize> {
+        &self.0[0]
+    }
+
+    fn streams(&self) -> &Cell<usize> {
+        &self.0[1]
+    }
+}
 
 /// A stream in one direction, as far as the capture has it.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -30,9 +52,9 @@ pub struct StreamDigest {
 }
 
 /// The streams that one side sends.
-#[derive(Default)]
 pub(crate) struct Streams {
     all: BTreeMap<u64, Stream>,
+    room: Room,
     /// Parts that were left out, since too much would have been held.
     pub(crate) left_out: u64,
 }
@@ -46,7 +68,16 @@ struct Stream {
 }
 
 impl Streams {
+    pub(crate) fn new(room: Room) -> Self {
+        Self {
+            all: BTreeMap::new(),
+            room,
+            left_out: 0,
+        }
+    }
+
     pub(crate) fn take(&mut self, id: u64, offset: u64, data: &[u8], is_last: bool) {
+        let room = self.room.clone();
         let Some(stream) = self.stream(id) else {
             return;
         };
@@ -56,7 +87,9 @@ impl Streams {
         let Stream {
             assembly, digest, ..
         } = stream;
-        let is_in = assembly.take(offset, data, HELD_BYTES_MAX, |more| digest.update(more));
+        let all = room.held_bytes().get() + assembly.held_bytes();
+        let is_in = assembly.take(offset, data, all, |more| digest.update(more));
+        room.held_bytes().set(all - assembly.held_bytes());
         self.left_out += u64::from(!is_in);
     }
 
@@ -67,10 +100,12 @@ impl Streams {
     }
 
     fn stream(&mut self, id: u64) -> Option<&mut Stream> {
-        let is_known = self.all.contains_key(&id);
-        if !is_known && self.all.len() >= STREAMS_MAX {
-            self.left_out += 1;
-            return None;
+        if !self.all.contains_key(&id) {
+            let Some(left) = self.room.streams().get().checked_sub(1) else {
+                self.left_out += 1;
+                return None;
+            };
+            self.room.streams().set(left);
         }
         Some(self.all.entry(id).or_default())
     }
