@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crypto::{Backend, Kind};
+
 /// Lines of `/proc/cpuinfo` that tell processors apart, on x86 and on ARM.
 const LINES: [&str; 12] = [
     "vendor_id",
@@ -26,11 +28,8 @@ impl Subject {
     /// This process on this host.
     pub(super) fn this() -> Self {
         let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let libraries = crypto::candidates()
-            .iter()
-            .map(|one| format!("{}: {}, {}", one.name(), one.version(), one.instructions()))
-            .collect();
-        Self::of(&cpu, libraries)
+        let libraries = crypto::candidates();
+        Self::of(&cpu, libraries.iter().map(|one| line(&**one)).collect())
     }
 
     fn of(cpuinfo: &str, libraries: Vec<String>) -> Self {
@@ -62,11 +61,29 @@ impl Subject {
     }
 }
 
+/// A back-end, and all that it does: what it has learnt since was never measured.
+fn line(one: &dyn Backend) -> String {
+    let kinds = Kind::all().filter(|kind| one.supports(*kind));
+    let kinds: Vec<_> = kinds
+        .map(|kind| format!("{} {}", kind.algorithm, kind.operation.name()))
+        .collect();
+    let (name, version, instructions) = (one.name(), one.version(), one.instructions());
+    format!("{name}: {version}, {instructions}; {}", kinds.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const CPU: &str = "processor\t: 0\nmodel name\t: EPYC\nflags\t\t: aes  vaes\ncpu MHz\t\t: 2400.1\n\nprocessor\t: 1\n";
+
+    #[test]
+    fn what_a_back_end_does_counts() {
+        let [ours, portable] = ["kernels", "portable"].map(|name| crypto::by_name(name).unwrap());
+        assert!(line(&*ours).contains("aes-128-ctr encrypt"));
+        assert!(!line(&*ours).contains("sha256"));
+        assert!(line(&*portable).contains("sha256 hash"));
+    }
 
     #[test]
     fn what_changes_by_itself_does_not_count_and_what_matters_does() {
