@@ -1,8 +1,6 @@
 //! A packet capture of unknown origin, down to its datagrams.
 
 use quic::capture::{Capture, Datagram, Datagrams, Item, KeyLog, Writer};
-use wire::checksum::Pseudo;
-use wire::{ipv4, ipv6, protocol, udp};
 
 /// A capture is read up to its end or its first error; every frame is in a datagram or is
 /// counted, and no item holds more bytes than the file. The datagrams, written as packets
@@ -42,10 +40,7 @@ fn write_again(datagrams: &[Datagram]) {
         .filter(|datagram| datagram.payload.len() <= 65_507)
         .collect();
     for datagram in &written {
-        let packet = packet(datagram);
-        writer
-            .packet(datagram.time_ns, &packet)
-            .expect("it is short");
+        writer.datagram(datagram).expect("it is short");
     }
     let capture = writer.finish().expect("memory takes everything");
     let mut finder = Datagrams::new();
@@ -62,25 +57,4 @@ fn write_again(datagrams: &[Datagram]) {
         let about = |one: &Datagram| (one.time_ns, one.source, one.destination);
         assert_eq!(about(again), about(datagram));
     }
-}
-
-fn packet(datagram: &Datagram) -> Vec<u8> {
-    let ends = (datagram.source.ip(), datagram.destination.ip());
-    let pseudo = Pseudo::new(ends.0, ends.1).expect("of one packet");
-    let ports = udp::Repr {
-        source_port: datagram.source.port(),
-        destination_port: datagram.destination.port(),
-    };
-    let datagram = ports
-        .to_bytes(&pseudo, &datagram.payload)
-        .expect("65,507 at most");
-    let packet = match pseudo {
-        Pseudo::V4(source, destination) => {
-            ipv4::Repr::new(source, destination, protocol::UDP).to_bytes(&datagram)
-        }
-        Pseudo::V6(source, destination) => {
-            ipv6::Repr::new(source, destination, protocol::UDP).to_bytes(&datagram)
-        }
-    };
-    packet.expect("65,515 at most")
 }

@@ -4,16 +4,13 @@
 use crypto::{
     Backend, Data, HeaderMask, Key, KeyError, KeyMaterial, Kind, Operation, Slices, Status,
 };
-use wire::quic::packet_number;
+use wire::quic::{FirstByte, packet_number};
 pub use wire::quic::{SAMPLE_BYTES, TAG_BYTES};
 
 use crate::keys::IV_BYTES;
 use crate::{Protocol, Secret, Suite};
 
-const NUMBER_BYTES_MAX: usize = 4;
-pub(crate) const LONG_FORM: u8 = 0x80;
-const LONG_MASK: u8 = 0x0f;
-const SHORT_MASK: u8 = 0x1f;
+const NUMBER_BYTES_MAX: usize = packet_number::BYTES_MAX;
 
 /// Hides and shows the first byte and the packet number (§5.4). It serves a connection's
 /// side through all its key phases.
@@ -40,24 +37,12 @@ impl HeaderKey {
     /// `None` where the packet is too short; it stays as it is.
     fn unmask(&self, packet: &mut [u8], number_at: usize) -> Option<usize> {
         let mask = self.mask(packet, number_at)?;
-        packet[0] ^= mask[0] & first_mask(packet[0]);
-        let bytes = number_bytes(packet[0]);
+        let first = FirstByte(packet[0]).masked(mask[0]);
+        packet[0] = first.0;
+        let bytes = first.packet_number_bytes();
         xor(&mut packet[number_at..number_at + bytes], &mask[1..]);
         Some(bytes)
     }
-}
-
-fn first_mask(first: u8) -> u8 {
-    if first & LONG_FORM == 0 {
-        SHORT_MASK
-    } else {
-        LONG_MASK
-    }
-}
-
-/// Of the packet number, by a first byte that is shown (RFC 9000 §17.2, §17.3.1).
-fn number_bytes(first: u8) -> usize {
-    usize::from(first & 3) + 1
 }
 
 fn xor(bytes: &mut [u8], with: &[u8]) {
@@ -91,7 +76,7 @@ pub enum OpenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'p> {
     /// As the sender had it.
-    pub first: u8,
+    pub first: FirstByte,
     pub number: u64,
     pub payload: &'p [u8],
 }
@@ -161,14 +146,15 @@ impl<'b> PacketKey<'b> {
         if bytes < needed {
             return Err(OpenError::Short { bytes, needed });
         }
-        let number_bytes = number_bytes(packet[0]);
+        let first = FirstByte(packet[0]);
+        let number_bytes = first.packet_number_bytes();
         let (head, rest) = packet.split_at_mut(number_at + number_bytes);
         let (text, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
         if self.run(Operation::Encrypt, number, head, text, tag) != Status::Ok {
             return Err(OpenError::Backend);
         }
         let mask = header.mask(packet, number_at).expect("it was measured");
-        packet[0] ^= mask[0] & first_mask(packet[0]);
+        packet[0] = first.masked(mask[0]).0;
         xor(&mut packet[number_at..number_at + number_bytes], &mask[1..]);
         Ok(())
     }
@@ -207,8 +193,8 @@ impl<'p> Unmasked<'p> {
         })
     }
 
-    pub fn first(&self) -> u8 {
-        self.packet[0]
+    pub fn first(&self) -> FirstByte {
+        FirstByte(self.packet[0])
     }
 
     /// Opens the payload in place.
@@ -221,10 +207,11 @@ impl<'p> Unmasked<'p> {
         // A tag that does not match leaves zeros.
         let before = text.to_vec();
         let error = match key.run(Operation::Decrypt, self.number, head, text, tag) {
-            Status::Ok if head[0] & reserved(head[0]) == 0 => {
+            // Looked at only once the tag has matched (RFC 9001 §5.4.1).
+            Status::Ok if FirstByte(head[0]).is_reserved_clear() => {
                 let text_bytes = text.len();
                 return Ok(Opened {
-                    first: self.packet[0],
+                    first: FirstByte(self.packet[0]),
                     number: self.number,
                     payload: &self.packet[self.header_bytes..][..text_bytes],
                 });
@@ -236,10 +223,4 @@ impl<'p> Unmasked<'p> {
         text.copy_from_slice(&before);
         Err((self, error))
     }
-}
-
-/// Bits of the first byte that a sender leaves zero (RFC 9000 §17.2, §17.3.1). They are
-/// looked at only once the tag has matched (RFC 9001 §5.4.1).
-fn reserved(first: u8) -> u8 {
-    if first & LONG_FORM == 0 { 0x18 } else { 0x0c }
 }

@@ -11,7 +11,7 @@ use super::reason::Reason;
 use super::routes::{Path, Side};
 use super::streams::Room;
 use crate::capture::{KeyLog, Label};
-use crate::protection::{LONG_FORM, OpenError};
+use crate::protection::OpenError;
 use crate::tls::RANDOM_BYTES;
 use crate::{Protocol, Suite};
 
@@ -191,7 +191,7 @@ impl<'b> Connection<'b> {
         };
         let largest = &mut self.sides[from as usize].largest[level.space()];
         *largest = (*largest).max(Some(shown.number));
-        if from == Side::Server && shown.first & LONG_FORM != 0 {
+        if from == Side::Server && shown.first.is_long() {
             // What the server answers with is what they agreed on (RFC 9368 §2).
             self.version = version;
         }
@@ -257,11 +257,8 @@ impl<'b> Connection<'b> {
             let Some(mut own) = Protector::new(self.backend, version, suite, secret) else {
                 continue;
             };
-            // Tried only: it may begin a key phase.
             match own.open(sealed, largest, &mut Vec::new()) {
                 Ok(_) => {
-                    let own = Protector::new(self.backend, version, suite, secret);
-                    let own = own.expect("it was made a moment ago");
                     self.later.insert((from, level), own);
                     return Ok(());
                 }

@@ -1,8 +1,9 @@
 //! What opens the packets of one side at one level.
 
 use crypto::Backend;
+use wire::quic::FirstByte;
 
-use crate::protection::{HeaderKey, LONG_FORM, OpenError, Opened, PacketKey, TAG_BYTES, Unmasked};
+use crate::protection::{HeaderKey, OpenError, Opened, PacketKey, TAG_BYTES, Unmasked};
 use crate::{Protocol, Secret, Suite};
 
 /// A copy of one packet, and where its number begins.
@@ -11,12 +12,10 @@ pub(crate) struct Sealed<'p> {
     pub(crate) number_at: usize,
 }
 
-const KEY_PHASE: u8 = 4;
-
 /// What the header of an opened packet says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown {
-    pub(crate) first: u8,
+    pub(crate) first: FirstByte,
     pub(crate) number: u64,
 }
 
@@ -94,8 +93,8 @@ impl<'b> Protector<'b> {
 
     fn open_in_phase<'p>(&mut self, packet: Unmasked<'p>) -> Result<Opened<'p>, OpenError> {
         let first = packet.first();
-        let is_other =
-            first & LONG_FORM == 0 && u64::from(first & KEY_PHASE != 0) != self.phase & 1;
+        let is_odd = self.phase & 1 == 1;
+        let is_other = !first.is_long() && first.is_key_phase_set() != is_odd;
         if !is_other {
             return packet.open(&self.now).map_err(|(_, error)| error);
         }

@@ -1,6 +1,8 @@
 //! Galois/counter mode (SP 800-38D): counters are encrypted and ciphertext is hashed in one
 //! pass, eight registers at a time, the one between the steps of the other.
 
+use zeroize::Zeroize;
+
 use super::blocks::{one_round, schedule};
 use super::ghash::{POWERS, Powers, Sum};
 use super::lanes::{Block, Lanes};
@@ -23,6 +25,14 @@ pub(in crate::kernels) struct Message {
     mask: Block,
     aad_bytes: u64,
     text_bytes: u64,
+}
+
+/// Its mask would let forge the tag.
+impl Drop for Message {
+    fn drop(&mut self) {
+        self.mask.zeroize();
+        self.hash.zeroize();
+    }
 }
 
 /// Begins a message with its additional data.

@@ -24,14 +24,14 @@ const KEY_LOG_BYTES_MAX: u64 = 256 << 20;
 
 pub fn decrypt(arguments: &QuicDecryptArguments, console: &Console) -> Result<Exit, Failure> {
     check(arguments)?;
-    let keys = key_log(arguments.keylog.as_deref())?;
+    let (key_text, keys) = key_log(arguments.keylog.as_deref())?;
     let input = input(&arguments.pcap)?;
     let name = || format!("the capture '{}'", arguments.pcap.display());
     let capture = Capture::open(input).with_context(name).or_usage()?;
     let pcapng = arguments.export.iter().find_map(QuicExport::pcapng);
     let traced = match pcapng {
-        Some(path) => with_copy(&keys, capture, path)?,
-        None => run(&keys, capture, None)?,
+        Some(path) => with_copy(&key_text, keys, capture, path)?,
+        None => run(keys, capture, None)?,
     };
     let json = arguments.export.iter().find_map(QuicExport::json);
     if let Some(path) = json {
@@ -80,19 +80,30 @@ fn check(arguments: &QuicDecryptArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn key_log(path: Option<&Path>) -> Result<Zeroizing<Vec<u8>>, Failure> {
+/// The text, for a copy, and what it says.
+fn key_log(path: Option<&Path>) -> Result<(Zeroizing<Vec<u8>>, KeyLog), Failure> {
     let mut text = Zeroizing::new(Vec::new());
-    let Some(path) = path else { return Ok(text) };
+    let Some(path) = path else {
+        return Ok((text, KeyLog::default()));
+    };
     let name = || format!("the key log '{}'", path.display());
     let read = File::open(path).and_then(|file| {
         // As long as it is, so that no copy of a secret stays behind in a shorter buffer.
         let bytes = file.metadata()?.len().min(KEY_LOG_BYTES_MAX);
         text.reserve_exact(usize::try_from(bytes).unwrap_or(0) + 1);
-        file.take(KEY_LOG_BYTES_MAX).read_to_end(&mut text)
+        file.take(KEY_LOG_BYTES_MAX + 1).read_to_end(&mut text)
     });
-    read.with_context(name).or_usage()?;
-    KeyLog::read(&text[..]).with_context(name).or_usage()?;
-    Ok(text)
+    let bytes = read.with_context(name).or_usage()?;
+    if bytes as u64 > KEY_LOG_BYTES_MAX {
+        let limit = KEY_LOG_BYTES_MAX;
+        let error = format!(
+            "{} has more than {limit} bytes; take those of this capture",
+            name()
+        );
+        return Err(Failure::new(Exit::Usage, error));
+    }
+    let keys = KeyLog::read(&text[..]).with_context(name).or_usage()?;
+    Ok((text, keys))
 }
 
 fn input(path: &Path) -> Result<Box<dyn Read>, Failure> {
@@ -106,17 +117,21 @@ fn input(path: &Path) -> Result<Box<dyn Read>, Failure> {
 type Copy<'w> = Writer<Box<dyn Write + 'w>>;
 
 fn run(
-    keys: &[u8],
+    keys: KeyLog,
     capture: Capture<Box<dyn Read>>,
     copy: Option<&mut Copy<'_>>,
 ) -> Result<Traced, Failure> {
     let backend = crypto::by_name(BACKEND).or_failed()?;
-    let keys = KeyLog::read(keys).or_usage()?;
     trace(&*backend, keys, capture, copy).or_failed()
 }
 
 /// The copy appears when it is whole, and only its owner can read it.
-fn with_copy(keys: &[u8], capture: Capture<Box<dyn Read>>, path: &Path) -> Result<Traced, Failure> {
+fn with_copy(
+    key_text: &[u8],
+    keys: KeyLog,
+    capture: Capture<Box<dyn Read>>,
+    path: &Path,
+) -> Result<Traced, Failure> {
     let context = || format!("cannot write '{}'", path.display());
     let mut pending = match path == Path::new(STDIO) {
         true => None,
@@ -127,8 +142,8 @@ fn with_copy(keys: &[u8], capture: Capture<Box<dyn Read>>, path: &Path) -> Resul
         None => Box::new(BufWriter::new(io::stdout())),
     };
     let mut copy = Writer::new(output).with_context(context).or_failed()?;
-    if !keys.is_empty() {
-        copy.secrets(keys).with_context(context).or_failed()?;
+    if !key_text.is_empty() {
+        copy.secrets(key_text).with_context(context).or_failed()?;
     }
     let traced = run(keys, capture, Some(&mut copy))?;
     let written = copy.finish().map_err(anyhow::Error::from);
