@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Operation, Sectors};
+use crate::{Operation, Packets, Sectors};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
@@ -60,6 +60,9 @@ pub enum Algorithm {
     /// AES over sectors of a disk, of `kernels` alone. There are so many ways that none is
     /// in [`Self::ALL`] or known by name.
     Sectors(Sectors),
+    /// Packets of QUIC, a job each; like sectors, in no list and without a name that can be
+    /// asked for.
+    Packets(Packets),
 }
 
 /// Bits of an RSA modulus.
@@ -115,7 +118,7 @@ pub struct UnknownAlgorithm {
 }
 
 impl Algorithm {
-    /// Every algorithm but sectors, in the order of reports. OAEP and PSS do not fit 512 bits.
+    /// Every algorithm but sectors and packets, in the order of reports. OAEP and PSS do not fit 512 bits.
     pub const ALL: [Self; 38] = [
         Self::Aes128Ecb,
         Self::Aes192Ecb,
@@ -200,6 +203,7 @@ impl Algorithm {
             Self::Ffdh(FfdhGroup::Ffdhe3072) => "ffdh-3072",
             Self::Ffdh(FfdhGroup::Ffdhe4096) => "ffdh-4096",
             Self::Sectors(sectors) => sectors.name(),
+            Self::Packets(packets) => packets.name(),
             Self::Rsa(RsaBits::B512, _) => "rsa-512-with-no-room-for-its-scheme",
         }
     }
@@ -226,6 +230,7 @@ impl Algorithm {
             Self::Ffdh(FfdhGroup::Ffdhe3072) => KeyForm::Bytes(35),
             Self::Ffdh(FfdhGroup::Ffdhe4096) => KeyForm::Bytes(41),
             Self::Sectors(sectors) => KeyForm::Bytes(sectors.key_bytes()),
+            Self::Packets(packets) => KeyForm::Bytes(packets.key_bytes()),
         }
     }
 
@@ -286,6 +291,11 @@ impl Algorithm {
 
     pub(crate) const fn is_sectors(self) -> bool {
         matches!(self, Self::Sectors(_))
+    }
+
+    /// Whether opening can fail, and leaves no text then: AEADs and packets.
+    pub const fn is_authenticated(self) -> bool {
+        self.is_aead() || matches!(self, Self::Packets(_))
     }
 
     /// Whether it has public keys: a request has a size of its own, and costs

@@ -1,6 +1,6 @@
 //! Lengths, refused before any work is done.
 
-use crate::{Algorithm, Kind, Operation, RsaScheme, Segment, Status};
+use crate::{Algorithm, Kind, Operation, PacketPlace, RsaScheme, Segment, Status};
 
 /// Bytes of an AES block, a GCM tag, a CBC initialisation vector.
 pub(crate) const BLOCK_BYTES: usize = 16;
@@ -74,6 +74,7 @@ fn fit(kind: Kind, iv: &[u8; 16], lengths: Lengths) -> bool {
         }
         A::Rsa(..) | A::EcdsaP256 | A::X25519 | A::Ffdh(_) => fit_public_key(kind, lengths),
         A::Sectors(sectors) => same && bare && sectors.first(iv, source).is_some(),
+        A::Packets(_) => bare && PacketPlace::fits(iv, kind.operation, source, destination),
     }
 }
 

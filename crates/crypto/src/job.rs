@@ -62,6 +62,8 @@ impl Segments {
 /// | ChaCha20-Poly1305 | n ≤ 2^38 − 64 bytes | n bytes | first 12 | any | 16, as above |
 /// | XTS | 16 ≤ n ≤ 2^24 bytes | n bytes | 16 (tweak) | – | – |
 /// | sectors | n bytes, whole sectors | n bytes | 16: see [`Sectors::job_iv`](crate::Sectors::job_iv) | – | – |
+/// | packets, seal | header and payload, n bytes | the packet, n + 16 bytes, apart | 16: see [`PacketPlace`](crate::PacketPlace) | – | – |
+/// | packets, open | the packet, n bytes | header and payload, n − 16 bytes, apart | 16, as above | – | – |
 /// | SHA, HMAC | n bytes | the digest: 20, 32, 48 or 64 bytes | – | – | – |
 /// | RSA sign, verify | 32-byte SHA-256 digest | – | – | – | the signature: k bytes, written by sign, read by verify |
 /// | RSA encrypt | a message of at most k − 11 bytes, k − 66 with OAEP | k bytes | – | – | – |
@@ -74,6 +76,10 @@ impl Segments {
 ///
 /// The numbers of sectors have 64 bits, and one of several 512 bytes begins at a multiple
 /// of them.
+///
+/// A packet has at most 65,535 bytes, and four at least from the beginning of its number
+/// to its tag (RFC 9001 §5.4.2). One that is of the other key phase is
+/// [`Status::InvalidInput`](crate::Status::InvalidInput), its destination zeros.
 ///
 /// RSA decrypts a number c with 1 < c < n − 1, n the modulus (SP 800-56B rev. 2
 /// §7.1.2); another is [`Status::InvalidInput`](crate::Status::InvalidInput).

@@ -21,6 +21,7 @@ mod kernels;
 mod key;
 mod operation;
 mod overlap;
+mod packets;
 mod portable;
 mod private;
 mod raw_loop;
@@ -50,6 +51,7 @@ pub use kernels::cipher::SectorCipher;
 pub use kernels::sectors::{SectorMode, UnknownSectorMode};
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
+pub use packets::{PacketPlace, PacketSlices, Packets, process_packets};
 pub use private::{PRIVATE_BYTES_MAX, Private};
 pub use raw_loop::RawLoop;
 pub use registry::{

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use wire::quic::TAG_BYTES;
+
 use crate::Algorithm;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,9 +90,11 @@ impl Kind {
 
     /// Bytes that a job of this kind writes to its destination where its
     /// source has `source_bytes`; `None` where the job itself says it: for
-    /// RSA decryption. Whether the kind takes such a source is not looked at.
+    /// RSA decryption, and where there is no such source of a packet. Whether the kind takes such a source is not looked at.
     pub const fn destination_bytes(self, source_bytes: usize) -> Option<usize> {
         match self.operation {
+            Operation::Encrypt if self.is_of_packets() => source_bytes.checked_add(TAG_BYTES),
+            Operation::Decrypt if self.is_of_packets() => source_bytes.checked_sub(TAG_BYTES),
             Operation::Hash => Some(self.algorithm.digest_bytes()),
             Operation::Sign | Operation::Verify => Some(0),
             Operation::Decrypt if self.algorithm.is_public_key() => None,
@@ -99,6 +103,10 @@ impl Kind {
             }
             _ => Some(source_bytes),
         }
+    }
+
+    const fn is_of_packets(self) -> bool {
+        matches!(self.algorithm, Algorithm::Packets(_))
     }
 
     pub fn all() -> impl Iterator<Item = Self> {

@@ -34,6 +34,8 @@ impl Private {
                     return status[0];
                 }
                 self.0.resize(bytes.max(self.0.len()), 0);
+                // Of a packet, its tag left out.
+                let bytes = kind.destination_bytes(bytes).unwrap_or(bytes);
                 let text = Segment::new(self.0.as_mut_ptr(), bytes);
                 let inside = Job {
                     destination: Segments::one(text),

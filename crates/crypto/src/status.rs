@@ -10,8 +10,8 @@ pub enum Status {
     /// An input of the right length that the algorithm refuses. That is an RSA
     /// ciphertext outside the range of the modulus, with OAEP also one without a
     /// message of the destination's length (PKCS#1 v1.5 never says that: see
-    /// [`Job`](crate::Job)), or a peer's public value outside its group. The
-    /// destination holds zeros.
+    /// [`Job`](crate::Job)), a peer's public value outside its group, or a packet of the
+    /// other key phase. The destination holds zeros.
     InvalidInput,
     BadLength,
     /// Source and destination overlap in part, or a segment is null; nothing was done.

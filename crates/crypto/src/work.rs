@@ -165,9 +165,24 @@ pub(crate) struct Unit<'j, K> {
     pub iv: &'j [u8; 16],
 }
 
-/// As [`each`], for code that takes several jobs at once and cannot fail:
-/// what is contiguous on both sides goes to `together`, up to
-/// [`BATCH_UNITS_MAX`] at a time; the scattered ones to `alone`.
+impl<'j, K> Unit<'j, K> {
+    /// Of a job that cannot fail any more.
+    #[inline(always)]
+    pub fn new(key: &'j K, work: &Work<'j>, _: &mut Status) -> Self {
+        Self {
+            key,
+            source: work.source[0].address,
+            destination: work.destination[0].address,
+            bytes: work.source_bytes,
+            iv: work.iv,
+        }
+    }
+}
+
+/// As [`each`], for code that takes several jobs at once: what is contiguous on both sides
+/// becomes a `unit`, with a status that is [`Status::Ok`] unless it says otherwise, and
+/// goes to `together`, up to [`BATCH_UNITS_MAX`] at a time; the scattered ones go to
+/// `alone`.
 ///
 /// # Panics
 /// When the two slices differ in length.
@@ -175,11 +190,12 @@ pub(crate) struct Unit<'j, K> {
 /// # Safety
 /// As for [`crate::Backend::process`].
 #[allow(unsafe_code, reason = "reads the caller's segment arrays")]
-pub(crate) unsafe fn batches<'j, K: OwnKey>(
+pub(crate) unsafe fn batches<'j, 's, K: OwnKey, U>(
     kind: Kind,
     jobs: &'j [Job<'j>],
-    statuses: &mut [Status],
-    together: impl Fn(&mut [Unit<'j, K>]),
+    statuses: &'s mut [Status],
+    unit: impl Fn(&'j K, &Work<'j>, &'s mut Status) -> U,
+    together: impl Fn(&mut [U]),
     alone: impl Fn(&K, &Work<'_>) -> Status,
 ) {
     assert_eq!(jobs.len(), statuses.len(), "one status for each job");
@@ -201,17 +217,12 @@ pub(crate) unsafe fn batches<'j, K: OwnKey>(
                 Some(key) if job.source.rest_count | job.destination.rest_count == 0 => {
                     match contiguous(kind, job) {
                         Ok(work) => {
-                            slots[count].write(Unit {
-                                key,
-                                source: work.source[0].address,
-                                destination: work.destination[0].address,
-                                bytes: work.source_bytes,
-                                iv: work.iv,
-                            });
+                            *status = Status::Ok;
+                            slots[count].write(unit(key, &work, status));
                             count += 1;
-                            Status::Ok
+                            continue;
                         }
-                        Err(status) => status,
+                        Err(refused) => refused,
                     }
                 }
                 // SAFETY: forwarded from the caller.

@@ -1,5 +1,6 @@
 //! From secrets to keys (RFC 9001 §5.1, §5.2, §6.1; RFC 9369 §3.3).
 
+use crypto::KeyMaterial;
 use hkdf::Hkdf;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -93,6 +94,17 @@ impl Protocol {
     pub fn next_secret(self, suite: Suite, secret: &Secret) -> Secret {
         let (label, bytes) = (self.labels().update, suite.secret_bytes());
         suite.expand(secret.as_bytes(), label, bytes).into()
+    }
+
+    /// All keys of one side in one phase, for [`crypto::Algorithm::Packets`]. The header's
+    /// is made from the secret of the side's first phase, `first` (§6.1).
+    ///
+    /// # Panics
+    /// When a secret is not of the suite.
+    pub fn packets_key(self, suite: Suite, first: &Secret, secret: &Secret) -> KeyMaterial {
+        let header = self.header_key(suite, first);
+        let (payload, iv) = self.packet_key(suite, secret);
+        suite.packets().material(&header, &payload, &iv)
     }
 
     /// A packet's key and IV.

@@ -1,6 +1,6 @@
 //! Ciphers that protect packets.
 
-use crypto::Algorithm;
+use crypto::{Algorithm, Packets};
 use hkdf::Hkdf;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,19 +37,20 @@ impl Suite {
     }
 
     pub fn algorithm(self) -> Algorithm {
+        self.packets().aead()
+    }
+
+    pub fn packets(self) -> Packets {
         match self {
-            Self::Aes128Gcm => Algorithm::Aes128Gcm,
-            Self::Aes256Gcm => Algorithm::Aes256Gcm,
-            Self::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305,
+            Self::Aes128Gcm => Packets::Aes128Gcm,
+            Self::Aes256Gcm => Packets::Aes256Gcm,
+            Self::ChaCha20Poly1305 => Packets::ChaCha20Poly1305,
         }
     }
 
     /// Of a packet's key and of its header's.
     pub fn key_bytes(self) -> usize {
-        match self {
-            Self::Aes128Gcm => 16,
-            Self::Aes256Gcm | Self::ChaCha20Poly1305 => 32,
-        }
+        self.packets().cipher_key_bytes()
     }
 
     /// Of its hash, and so of its secrets.

@@ -7,5 +7,6 @@ mod hostile;
 mod keylog;
 mod links;
 mod make;
+mod packets;
 mod round_trip;
 mod trace;

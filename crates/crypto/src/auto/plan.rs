@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Calibration;
 use super::grid::{CELLS, cell, place};
-use crate::{Algorithm, Backend, Kind, Operation, SectorIv, SectorMode, Sectors};
+use crate::{Algorithm, Backend, Kind, Operation, Packets, SectorIv, SectorMode, Sectors};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
@@ -35,9 +35,12 @@ impl Plan {
         let mut rows = Box::new([None; ROWS]);
         let sectors = Sectors::new(SectorMode::Xts, SectorIv::Plain64, 64, 512);
         let sectors = Algorithm::Sectors(sectors.expect("sizes that there are"));
-        let of_sectors = sectors.operations().iter();
-        let of_sectors = of_sectors.map(|&operation| Kind::new(sectors, operation));
-        for kind in Kind::all().chain(of_sectors) {
+        let others = Packets::ALL.map(Algorithm::Packets).into_iter();
+        let others = others.chain([sectors]).flat_map(|algorithm| {
+            let operations = algorithm.operations().iter();
+            operations.map(move |&operation| Kind::new(algorithm, operation))
+        });
+        for kind in Kind::all().chain(others) {
             rows[index(kind)] = row(kind, calibration, candidates);
         }
         Self(rows)
@@ -71,7 +74,7 @@ fn row(kind: Kind, calibration: &Calibration, candidates: &[Arc<dyn Backend>]) -
 const PIECE_BYTES: usize = 16 << 10;
 
 const OPERATIONS: usize = Operation::ALL.len();
-const ALGORITHMS: usize = RSA + 15 + 3 + 1;
+const ALGORITHMS: usize = RSA + 15 + 3 + 3 + 1;
 const RSA: usize = 22;
 const ROWS: usize = ALGORITHMS * OPERATIONS;
 
@@ -103,6 +106,7 @@ fn index(kind: Kind) -> usize {
         A::X25519 => 21,
         A::Rsa(bits, scheme) => RSA + bits as usize * 3 + scheme as usize,
         A::Ffdh(group) => RSA + 15 + group as usize,
+        A::Packets(packets) => RSA + 15 + 3 + packets as usize,
         // Whichever way: only one candidate has any.
         A::Sectors(_) => ALGORITHMS - 1,
     };

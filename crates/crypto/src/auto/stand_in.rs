@@ -3,13 +3,15 @@
 use crate::{Algorithm, Kind, Operation};
 
 /// The kind that is measured for `kind`: a key of 192 bits has rounds between
-/// those of its neighbours, and counter mode is the same both ways.
+/// those of its neighbours, counter mode is the same both ways, and packets cost what their
+/// text does.
 pub(super) fn stand_in(kind: Kind) -> Kind {
     let algorithm = match kind.algorithm {
         Algorithm::Aes192Ecb => Algorithm::Aes256Ecb,
         Algorithm::Aes192Cbc => Algorithm::Aes256Cbc,
         Algorithm::Aes192Ctr => Algorithm::Aes256Ctr,
         Algorithm::Aes192Gcm => Algorithm::Aes256Gcm,
+        Algorithm::Packets(packets) => packets.aead(),
         other => other,
     };
     let operation = match algorithm {

@@ -68,7 +68,7 @@ impl Context {
             A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => CbcKey::new(key).map(Self::Cbc),
             A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => AesKey::encrypting(key).map(Self::Ctr),
             A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm => gcm::context(key).map(Self::Gcm),
-            A::Aes128Xts | A::Sectors(_) => None,
+            A::Aes128Xts | A::Sectors(_) | A::Packets(_) => None,
             A::Aes256Xts => XtsKey::new(key).map(Self::Xts),
             A::ChaCha20Poly1305 => ChaChaKey::new(key).map(Self::ChaCha),
             A::Sha1 => Some(Self::Sha1),

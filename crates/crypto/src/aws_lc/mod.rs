@@ -61,6 +61,7 @@ pub(crate) use random::fill as random;
 use key::{AwsKey, Context};
 
 use crate::check;
+use crate::packets::composed;
 use crate::work::{self, Work};
 use crate::{
     Algorithm, Backend, Between, Chaining, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
@@ -90,13 +91,19 @@ impl Backend for AwsLc {
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
+        if let Algorithm::Packets(packets) = algorithm {
+            return composed::key(self, packets, material);
+        }
         Ok(Box::new(AwsKey::new(algorithm, material)?))
     }
 
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
         // SAFETY: the caller vouches for every segment of every job, which is
-        // what `each` and `run` ask for.
+        // what these ask for.
         unsafe {
+            if matches!(kind.algorithm, Algorithm::Packets(_)) {
+                return composed::process(self, kind, jobs, statuses);
+            }
             work::each(kind, jobs, statuses, |key: &AwsKey, work| {
                 run(key, kind.operation, work)
             });

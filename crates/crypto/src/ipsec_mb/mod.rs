@@ -51,6 +51,7 @@ pub use self_test::Refused;
 pub use unavailable::Unavailable;
 
 use crate::aws_lc::AwsLc;
+use crate::packets::composed;
 use crate::work::{self, Work};
 use crate::{
     Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
@@ -267,7 +268,12 @@ impl Backend for IpsecMb {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        self.supported.contains(&kind)
+        let algorithm = match kind.algorithm {
+            Algorithm::Packets(packets) => packets.aead(),
+            other => other,
+        };
+        let tested = Kind::new(algorithm, kind.operation);
+        self.supported.contains(&tested)
     }
 
     fn width(&self, kind: Kind) -> usize {
@@ -282,6 +288,9 @@ impl Backend for IpsecMb {
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
+        if let Algorithm::Packets(packets) = algorithm {
+            return composed::key(self, packets, material);
+        }
         let operations = self.operations(algorithm);
         if operations == 0 {
             return Err(KeyError::Unsupported {
@@ -296,6 +305,10 @@ impl Backend for IpsecMb {
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
         use Algorithm as A;
         assert_eq!(jobs.len(), statuses.len(), "one status for each job");
+        if matches!(kind.algorithm, A::Packets(_)) {
+            // SAFETY: forwarded from the caller.
+            return unsafe { composed::process(self, kind, jobs, statuses) };
+        }
         if matches!(kind.algorithm, A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm) {
             // SAFETY: forwarded from the caller.
             return unsafe { self.gcm(kind, jobs, statuses) };

@@ -174,7 +174,7 @@ pub(super) unsafe fn process(kind: Kind, jobs: &[Job<'_>], statuses: &mut [Statu
         Status::Ok
     };
     // SAFETY: forwarded from the caller.
-    unsafe { work::batches(kind, jobs, statuses, together, alone) };
+    unsafe { work::batches(kind, jobs, statuses, Unit::new, together, alone) };
 }
 
 type Place = (*const u8, *mut u8);

@@ -256,7 +256,7 @@ unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], status
         Status::Ok
     };
     // SAFETY: forwarded from the caller.
-    unsafe { work::batches(kind, jobs, statuses, together, alone) };
+    unsafe { work::batches(kind, jobs, statuses, Unit::new, together, alone) };
 }
 
 /// # Safety

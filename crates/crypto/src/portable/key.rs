@@ -81,7 +81,7 @@ impl PortableKey {
                 Context::X25519(Box::new(StaticSecret::from(bytes)))
             }
             A::Ffdh(group) => Context::Ffdh(Box::new(FfdhKey::new(group, key))),
-            A::Sectors(_) => {
+            A::Sectors(_) | A::Packets(_) => {
                 return Err(KeyError::Unsupported {
                     backend: NAME,
                     algorithm,

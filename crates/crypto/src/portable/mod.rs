@@ -18,6 +18,7 @@ mod public_key;
 
 use key::PortableKey;
 
+use crate::packets::composed;
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
 use crate::{check, work};
 
@@ -47,14 +48,20 @@ impl Backend for Portable {
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
+        if let Algorithm::Packets(packets) = algorithm {
+            return composed::key(self, packets, material);
+        }
         Ok(Box::new(PortableKey::new(algorithm, material)?))
     }
 
     #[allow(unsafe_code, reason = "the trait's")]
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
         // SAFETY: the caller vouches for every segment of every job, which is
-        // what `each` and `run` ask for.
+        // what these ask for.
         unsafe {
+            if matches!(kind.algorithm, Algorithm::Packets(_)) {
+                return composed::process(self, kind, jobs, statuses);
+            }
             work::each(kind, jobs, statuses, |key: &PortableKey, work| {
                 compute::run(key, kind.operation, work)
             });

@@ -207,14 +207,14 @@ impl CryptoLane {
         self.enqueue_long(long, token, hint)
     }
 
-    /// Whether others can read where the text of an AEAD goes.
+    /// Whether others can read where a text goes that may turn out forged.
     #[cold]
     fn opens_into_shared(&self, session: &Session, call: &Call<'_>) -> bool {
         let is_shared = |span: &Span| {
             let region = self.regions.get(span.region.0);
             region.is_some_and(|region| region.is_shared())
         };
-        let opens = session.algorithm().is_aead() && call.operation == Operation::Decrypt;
+        let opens = session.algorithm().is_authenticated() && call.operation == Operation::Decrypt;
         opens && call.destination.iter().any(is_shared)
     }
 

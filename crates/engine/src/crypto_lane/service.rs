@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crypto::{
-    Algorithm, Backend, Chaining, Job, Kind, Operation, Private, RsaScheme, Sectors, Segment,
-    Status, fits,
+    Algorithm, Backend, Chaining, Job, Kind, Operation, Packets, Private, RsaScheme, Sectors,
+    Segment, Status, fits,
 };
 use policy::Price;
 use sys::clock::now_ns;
@@ -79,8 +79,8 @@ fn prices() -> Box<[Price]> {
             .map(move |one| prior(is_public_key, one))
     };
     let all = Algorithm::ALL.into_iter().map(Algorithm::is_public_key);
-    let sectors = std::iter::repeat_n(false, Sectors::COSTS);
-    all.chain(sectors).flat_map(of_one).collect()
+    let others = std::iter::repeat_n(false, Sectors::COSTS + Packets::ALL.len());
+    all.chain(others).flat_map(of_one).collect()
 }
 
 impl std::fmt::Debug for CryptoService {
@@ -260,10 +260,13 @@ impl CryptoService {
 }
 
 /// Whether the back-end went through all of the request. Numbers that FFDH and PKCS#1
-/// v1.5 refuse are only looked at.
+/// v1.5 refuse, and packets of the other key phase, are only looked at.
 fn has_worked(kind: Kind, status: Status) -> bool {
     match (status, kind.algorithm) {
-        (Status::InvalidInput, Algorithm::Ffdh(_) | Algorithm::Rsa(_, RsaScheme::Pkcs1)) => false,
+        (
+            Status::InvalidInput,
+            Algorithm::Ffdh(_) | Algorithm::Packets(_) | Algorithm::Rsa(_, RsaScheme::Pkcs1),
+        ) => false,
         (Status::Ok | Status::AuthenticationFailed | Status::InvalidInput, _) => true,
         _ => false,
     }

@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crypto::{Algorithm, Backend, Key, KeyError, KeyMaterial};
+use crypto::{Algorithm, Backend, Key, KeyError, KeyMaterial, Sectors};
 
 use super::vault::Held;
 use crate::function::Owned;
@@ -63,6 +63,9 @@ impl Session {
         let same = |other: &Algorithm| *other == algorithm;
         let number = match algorithm {
             Algorithm::Sectors(sectors) => Some(Algorithm::ALL.len() + sectors.cost()),
+            Algorithm::Packets(packets) => {
+                Some(Algorithm::ALL.len() + Sectors::COSTS + packets as usize)
+            }
             _ => Algorithm::ALL.iter().position(same),
         };
         Ok(Self {
