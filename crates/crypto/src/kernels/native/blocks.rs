@@ -1,5 +1,7 @@
 //! The block cipher on several registers at once.
 
+use std::arch::x86_64::__m128i;
+
 use super::lanes::Lanes;
 use super::round_keys::RoundKeys;
 
@@ -72,5 +74,115 @@ pub(super) fn schedule<const ENCRYPT: bool>(keys: &RoundKeys) -> *const [u8; 16]
         keys.encrypting.as_ptr()
     } else {
         keys.decrypting.as_ptr()
+    }
+}
+
+/// Registers of one block that are encrypted side by side with a key each.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Encrypts blocks, each with the schedule of `rounds` rounds that `keys` has for it: those
+/// of one key that follow one another in registers of `V`.
+///
+/// # Safety
+/// The CPU has the instructions of `V`; a schedule has one key more than rounds.
+#[inline(always)]
+pub(super) unsafe fn each<V: Lanes>(
+    keys: &[*const [u8; 16]],
+    rounds: usize,
+    blocks: &mut [[u8; 16]],
+) {
+    let count = blocks.len().min(keys.len());
+    let (mut at, blocks) = (0, blocks.as_mut_ptr());
+    // SAFETY: the caller's; no more blocks are touched than there are.
+    unsafe {
+        while at < count {
+            let mut same = 1;
+            while at + same < count && same < 4 * V::BLOCKS && keys[at + same] == keys[at] {
+                same += 1;
+            }
+            let together = (count - at).min(SIDE_BY_SIDE);
+            if same > 2 || same == together {
+                let here = blocks.add(at).cast::<u8>();
+                if same > V::BLOCKS {
+                    of_one::<V, 4>(keys[at], rounds, here, same);
+                } else {
+                    of_one::<V, 1>(keys[at], rounds, here, same);
+                }
+                at += same;
+                continue;
+            }
+            let mut registers = [__m128i::zero(); SIDE_BY_SIDE];
+            let mut index = 0;
+            while index < SIDE_BY_SIDE {
+                let own = at + index.min(together - 1);
+                let key = __m128i::broadcast(keys[own]);
+                registers[index] = __m128i::broadcast(blocks.add(own)).xor(key);
+                index += 1;
+            }
+            let mut round = 1;
+            while round <= rounds {
+                let mut index = 0;
+                while index < SIDE_BY_SIDE {
+                    let own = at + index.min(together - 1);
+                    let key = __m128i::broadcast(keys[own].add(round));
+                    registers[index] = if round < rounds {
+                        registers[index].encrypt_round(key)
+                    } else {
+                        registers[index].encrypt_last_round(key)
+                    };
+                    index += 1;
+                }
+                round += 1;
+            }
+            let mut index = 0;
+            while index < together {
+                registers[index].store(blocks.add(at + index).cast());
+                index += 1;
+            }
+            at += together;
+        }
+    }
+}
+
+/// Encrypts up to `N` registers of blocks with one key.
+///
+/// # Safety
+/// As for [`each`].
+#[inline(always)]
+unsafe fn of_one<V: Lanes, const N: usize>(
+    key: *const [u8; 16],
+    rounds: usize,
+    at: *mut u8,
+    count: usize,
+) {
+    let register_bytes = V::BLOCKS * 16;
+    // SAFETY: the caller's; registers beyond the blocks are not stored.
+    unsafe {
+        let first = V::broadcast(key);
+        let mut registers = [V::zero(); N];
+        let mut index = 0;
+        while index < N {
+            if index * V::BLOCKS < count {
+                let blocks = (count - index * V::BLOCKS).min(V::BLOCKS);
+                let block = V::load_blocks(at.add(index * register_bytes), blocks);
+                registers[index] = block.xor(first);
+            }
+            index += 1;
+        }
+        let mut round = 1;
+        while round < rounds {
+            registers = one_round::<V, N, true>(registers, V::broadcast(key.add(round)));
+            round += 1;
+        }
+        let last = V::broadcast(key.add(rounds));
+        let mut index = 0;
+        while index < N {
+            if index * V::BLOCKS < count {
+                let blocks = (count - index * V::BLOCKS).min(V::BLOCKS);
+                let output = registers[index].encrypt_last_round(last);
+                output.store_blocks(at.add(index * register_bytes), blocks);
+            }
+            index += 1;
+        }
     }
 }

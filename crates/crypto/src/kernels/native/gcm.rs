@@ -1,319 +1,556 @@
-//! Galois/counter mode (SP 800-38D): counters are encrypted and ciphertext is hashed in one
-//! pass, eight registers at a time, the one between the steps of the other.
+//! Galois/counter mode (SP 800-38D): counters are encrypted in groups of four registers,
+//! and a group's ciphertext is hashed while the next is encrypted. Nothing of a message
+//! waits for another, so that the CPU begins with the next before the last has its tag.
+
+use std::arch::x86_64::__m128i;
+use std::ptr;
 
 use zeroize::Zeroize;
 
-use super::blocks::{one_round, schedule};
-use super::ghash::{POWERS, Powers, Sum};
+use super::NativeKeys;
+use super::blocks::{each, one_round, schedule};
+use super::ghash::{Factor, POWERS, Sum};
 use super::lanes::{Block, Lanes};
 use super::parallel::numbers;
-use super::round_keys::RoundKeys;
+use crate::{Segment, Status};
 
 const BLOCK_BYTES: usize = 16;
 const IV_BYTES: usize = 12;
-/// Registers in flight: a round takes four cycles, and two begin in each.
-const WIDE: usize = 8;
+/// Registers of a group.
+const GROUP: usize = 4;
 /// The first counter is that of the tag's mask; texts begin with the next.
 const FIRST_COUNTER: u32 = 1;
 
+/// What a key gives: round keys, and powers of the hash key.
+#[derive(Clone, Copy)]
+pub(super) struct Keys {
+    schedule: *const Block,
+    rounds: usize,
+    /// Behind the first power; the others are before it.
+    powers_end: *const u8,
+}
+
+impl Keys {
+    #[inline(always)]
+    pub(super) fn new(keys: &NativeKeys) -> Self {
+        Self {
+            schedule: schedule::<true>(&keys.data),
+            rounds: keys.data.rounds,
+            powers_end: keys.powers().end(),
+        }
+    }
+
+    /// Where the powers of `blocks` blocks begin.
+    #[inline(always)]
+    fn powers(self, blocks: usize) -> *const u8 {
+        self.powers_end.wrapping_sub(blocks * BLOCK_BYTES)
+    }
+}
+
+/// A message whose bytes are in one piece on each side, and how it ends.
+pub(in crate::kernels) struct Unit<'j, 's> {
+    pub keys: &'j NativeKeys,
+    pub iv: &'j [u8; 16],
+    pub aad: Segment,
+    pub source: *const u8,
+    pub destination: *mut u8,
+    pub bytes: usize,
+    /// Written by seal, read by open.
+    pub tag: *mut Block,
+    pub status: &'s mut Status,
+}
+
+/// Messages whose tags' masks are encrypted together.
+const TOGETHER: usize = 32;
+
+/// Seals or opens messages.
+///
+/// # Safety
+/// The CPU has the instructions of `V`; the units passed the checks; additional data and
+/// sources are readable, destinations writable, the same or apart.
+#[inline(always)]
+pub(super) unsafe fn messages<V: Lanes, const SEAL: bool>(units: &mut [Unit<'_, '_>]) {
+    for units in units.chunks_mut(TOGETHER) {
+        let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
+        let mut schedules = [ptr::null(); TOGETHER];
+        let mut rounds = 0;
+        for (index, unit) in units.iter().enumerate() {
+            let data = &unit.keys.data;
+            masks[index] = first_counter(unit.iv);
+            schedules[index] = schedule::<true>(data);
+            rounds = data.rounds;
+        }
+        // SAFETY: the caller's word; keys of one algorithm have as many rounds.
+        unsafe { each::<V>(&schedules[..units.len()], rounds, &mut masks) };
+        for (unit, mask) in units.iter_mut().zip(&masks) {
+            // SAFETY: as above; a tag is read once, and before the text is: who changes
+            // it later changes nothing.
+            unsafe {
+                let keys = Keys::new(unit.keys);
+                let (from, to, bytes) = (unit.source, unit.destination, unit.bytes);
+                let given = if SEAL {
+                    [0; BLOCK_BYTES]
+                } else {
+                    unit.tag.read_unaligned()
+                };
+                let mut message = Message::begin(unit.iv);
+                go_on::<V, SEAL, true>(keys, &mut message, unit.aad, from, to, bytes);
+                let tag = message.tag(mask);
+                if SEAL {
+                    unit.tag.write_unaligned(tag);
+                } else if !is_equal(&tag, &given) {
+                    to.write_bytes(0, bytes);
+                    *unit.status = Status::AuthenticationFailed;
+                }
+            }
+        }
+        masks[..units.len()].as_flattened_mut().zeroize();
+    }
+}
+
+/// All of both is compared, whatever differs first.
+#[inline(always)]
+pub(in crate::kernels) fn is_equal(tag: &Block, given: &Block) -> bool {
+    let differing = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(*given);
+    std::hint::black_box(differing) == 0
+}
+
 /// A message on its way: what it leaves between two pieces.
+#[derive(Clone, Copy)]
+#[repr(C)]
 pub(in crate::kernels) struct Message {
     /// The hash of all before, byte-reversed.
     hash: Block,
     /// Of the next block, byte-reversed, so that its lower half counts.
     counter: Block,
-    mask: Block,
     aad_bytes: u64,
     text_bytes: u64,
 }
 
-/// Its mask would let forge the tag.
-impl Drop for Message {
-    fn drop(&mut self) {
-        self.mask.zeroize();
-        self.hash.zeroize();
-    }
-}
-
-/// Begins a message with its additional data.
-///
-/// # Safety
-/// The CPU has the instructions of `V`; `aad` is readable for `aad_bytes`.
+/// The first counter block: the first twelve bytes, and one.
 #[inline(always)]
-pub(super) unsafe fn begin<V: Lanes>(
-    keys: &RoundKeys,
-    powers: &Powers,
-    iv: &[u8; IV_BYTES],
-    aad: *const u8,
-    aad_bytes: usize,
-) -> Message {
-    let mut first = [0; BLOCK_BYTES];
-    first[..IV_BYTES].copy_from_slice(iv);
+fn first_counter(iv: &[u8; BLOCK_BYTES]) -> Block {
+    let mut first = *iv;
     first[IV_BYTES..].copy_from_slice(&FIRST_COUNTER.to_be_bytes());
-    let counter = u128::from_be_bytes(first);
-    // SAFETY: the caller's word; the rest is our own memory.
-    unsafe {
-        let mut hash = V::zero();
-        let (mut from, mut left) = (aad, aad_bytes);
-        while left > 0 {
-            let bytes = left.min((POWERS - 1) / V::BLOCKS * V::BLOCKS * BLOCK_BYTES);
-            hash = hashed::<V>(powers, hash, from, bytes);
-            from = from.add(bytes);
-            left -= bytes;
+    first
+}
+
+/// What hides the tag of a message.
+///
+/// # Safety
+/// As for [`messages`].
+#[inline(always)]
+pub(super) unsafe fn mask(keys: &NativeKeys, iv: &[u8; BLOCK_BYTES]) -> Block {
+    let mut mask = [first_counter(iv)];
+    // SAFETY: the caller's.
+    unsafe { each::<__m128i>(&[schedule::<true>(&keys.data)], keys.data.rounds, &mut mask) };
+    mask[0]
+}
+
+/// A hash on its way: sums of products with the powers of a chunk, so many blocks that
+/// there are powers for.
+struct Hash<V> {
+    keys: Keys,
+    sum: Sum<V>,
+    /// What was hashed before, for the next register.
+    before: V,
+    /// Of the next block.
+    power: *const u8,
+    /// Of the chunk.
+    blocks_left: usize,
+    /// Behind the chunk.
+    blocks_after: usize,
+}
+
+impl<V: Lanes> Hash<V> {
+    /// Begins with `aad`, `blocks` follow it, in groups but for the last few.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn begin(keys: Keys, before: V, aad: Segment, blocks: usize) -> Self {
+        // SAFETY: the caller's word.
+        unsafe {
+            let mut own = Self {
+                keys,
+                sum: Sum::zero(),
+                before,
+                power: keys.powers_end,
+                blocks_left: 0,
+                blocks_after: 0,
+            };
+            let (mut from, mut left) = (aad.address, aad.len);
+            while left > V::BLOCKS * BLOCK_BYTES {
+                own.chunk(V::BLOCKS, 0);
+                own.add(V::load(from));
+                own.end();
+                from = from.add(V::BLOCKS * BLOCK_BYTES);
+                left -= V::BLOCKS * BLOCK_BYTES;
+            }
+            own.chunk(left.div_ceil(BLOCK_BYTES), blocks);
+            if left > 0 {
+                own.add(V::load_bytes(from, left));
+                own.power = keys.powers(own.blocks_left);
+            }
+            own
         }
-        let mut message = Message {
-            hash: [0; BLOCK_BYTES],
-            counter: counter.wrapping_add(1).to_le_bytes(),
-            mask: [0; BLOCK_BYTES],
-            aad_bytes: aad_bytes as u64,
-            text_bytes: 0,
+    }
+
+    /// Begins a chunk of `first` blocks and as many of `blocks` as there are powers for.
+    #[inline(always)]
+    fn chunk(&mut self, first: usize, blocks: usize) {
+        let group = GROUP * V::BLOCKS;
+        let whole = (POWERS - first) / group * group;
+        self.blocks_left = if first + blocks <= POWERS {
+            blocks
+        } else {
+            whole
         };
-        let key = V::broadcast(schedule::<true>(keys));
-        let mask = encrypted(keys, [V::broadcast(&first).xor(key)], None);
-        mask[0].store_blocks(message.mask.as_mut_ptr(), 1);
-        hash.store_blocks(message.hash.as_mut_ptr(), 1);
-        message
+        self.blocks_after = blocks - self.blocks_left;
+        self.power = self.keys.powers(first + self.blocks_left);
     }
-}
 
-/// The hash of what was hashed before and of these bytes, zeros behind them, with one
-/// reduction.
-///
-/// # Safety
-/// As for [`begin`]; there are no more blocks than powers.
-#[inline(always)]
-unsafe fn hashed<V: Lanes>(powers: &Powers, hash: V, from: *const u8, bytes: usize) -> V {
-    let mut power = powers.of(bytes.div_ceil(BLOCK_BYTES));
-    let (mut at, mut left) = (from, bytes);
-    // SAFETY: the caller's word; behind the powers there is something to read.
-    unsafe {
-        let (mut before, mut sum) = (hash, Sum::zero());
-        while left > 0 {
-            let part = left.min(V::BLOCKS * BLOCK_BYTES);
-            sum.add(
-                V::load_bytes(at, part).reversed().xor(before),
-                V::load(power),
-            );
-            before = V::zero();
-            at = at.add(part);
-            power = power.add(V::BLOCKS * BLOCK_BYTES);
-            left -= part;
+    /// Adds a register of ciphertext.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn add(&mut self, text: V) {
+        // SAFETY: the caller's word; behind the powers there is something to read.
+        unsafe {
+            let block = text.reversed().xor(self.before);
+            self.sum.add(block, Factor::load(self.power));
+            self.before = V::zero();
+            self.power = self.power.add(V::BLOCKS * BLOCK_BYTES);
         }
-        sum.reduced().added()
+    }
+
+    /// Adds a group.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn add_group(&mut self, texts: &[V; GROUP]) {
+        let mut index = 0;
+        while index < GROUP {
+            // SAFETY: the caller's.
+            unsafe { self.add(texts[index]) };
+            index += 1;
+        }
+        // SAFETY: the caller's.
+        unsafe { self.pass_group() };
+    }
+
+    /// A group was added, with which a chunk may end.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn pass_group(&mut self) {
+        self.blocks_left = self.blocks_left.saturating_sub(GROUP * V::BLOCKS);
+        if self.blocks_left == 0 && self.blocks_after > 0 {
+            // SAFETY: the caller's.
+            unsafe { self.end() };
+            self.chunk(0, self.blocks_after);
+        }
+    }
+
+    /// Ends a chunk: its hash is before the next.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn end(&mut self) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.before = self.sum.reduced().added();
+            self.sum = Sum::zero();
+        }
     }
 }
 
-/// All rounds of registers that are xored with the first round key; between them `hash`
-/// is hashed, if there is something.
+/// Counters in blocks of 256, within which they differ from a first by xor alone.
+struct Counters<V> {
+    /// Of the first, its last byte zero.
+    first: u128,
+    /// The same as a block, xored with the first round key.
+    whitened: V,
+    /// Of the next.
+    offset: usize,
+}
+
+/// Numbers of one byte as counters have them, behind two that no message begins with:
+/// registers of those that follow are aligned.
+#[repr(C, align(64))]
+struct Offsets([Block; 2], [Block; 256]);
+
+static OFFSETS: Offsets = {
+    let mut offsets = [[0; BLOCK_BYTES]; 256];
+    let mut index = 0;
+    while index < offsets.len() {
+        offsets[index][BLOCK_BYTES - 1] = index as u8;
+        index += 1;
+    }
+    Offsets([[0; BLOCK_BYTES]; 2], offsets)
+};
+
+impl<V: Lanes> Counters<V> {
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn begin(keys: Keys, next: u128) -> Self {
+        let mut own = Self {
+            first: next & !0xff,
+            // SAFETY: the caller's.
+            whitened: unsafe { V::zero() },
+            offset: next as usize & 0xff,
+        };
+        // SAFETY: the caller's.
+        unsafe { own.whiten(keys) };
+        own
+    }
+
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn whiten(&mut self, keys: Keys) {
+        // SAFETY: the caller's.
+        unsafe {
+            let key = V::broadcast(keys.schedule);
+            self.whitened = V::broadcast(&self.first.to_be_bytes()).xor(key);
+        }
+    }
+
+    /// The next `N` registers, whitened.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn next<const N: usize>(&mut self, keys: Keys) -> [V; N] {
+        // SAFETY: the caller's; within the offsets.
+        unsafe {
+            let mut blocks = [V::zero(); N];
+            if self.offset + N * V::BLOCKS <= 256 {
+                let from = OFFSETS.1[self.offset..].as_ptr().cast::<u8>();
+                let mut index = 0;
+                while index < N {
+                    let offsets = V::load(from.add(index * V::BLOCKS * BLOCK_BYTES));
+                    blocks[index] = self.whitened.xor(offsets);
+                    index += 1;
+                }
+                self.offset += N * V::BLOCKS;
+                return blocks;
+            }
+            let counter = V::broadcast(&(self.first + self.offset as u128).to_le_bytes());
+            let key = V::broadcast(keys.schedule);
+            let mut index = 0;
+            while index < N {
+                let number = V::load(numbers().add(index * V::BLOCKS * BLOCK_BYTES));
+                blocks[index] = counter.add_halves(number).reversed().xor(key);
+                index += 1;
+            }
+            self.offset = self.offset + N * V::BLOCKS - 256;
+            self.first += 256;
+            self.whiten(keys);
+            blocks
+        }
+    }
+}
+
+/// Encrypts whitened blocks.
 ///
 /// # Safety
-/// As for [`begin`].
+/// As for [`messages`].
 #[inline(always)]
-unsafe fn encrypted<V: Lanes, const N: usize>(
-    keys: &RoundKeys,
-    mut blocks: [V; N],
-    hash: Option<(&[V; N], *const u8, &mut Sum<V>)>,
-) -> [V; N] {
-    let schedule = schedule::<true>(keys);
-    // SAFETY: the caller's; the schedule has one key more than rounds, and there are
-    // powers for all registers.
+unsafe fn encrypted<V: Lanes, const N: usize>(keys: Keys, mut blocks: [V; N]) -> [V; N] {
+    let Keys {
+        schedule, rounds, ..
+    } = keys;
+    // SAFETY: the caller's; the schedule has one key more than rounds, of which there are
+    // 10, 12 or 14.
     unsafe {
         let mut round = 1;
-        if let Some((texts, powers, sum)) = hash {
-            while round <= N {
-                blocks = one_round::<V, N, true>(blocks, V::broadcast(schedule.add(round)));
-                let at = powers.add((round - 1) * V::BLOCKS * BLOCK_BYTES);
-                sum.add(texts[round - 1], V::load(at));
-                round += 1;
-            }
-        }
-        while round < keys.rounds {
+        while round < 10 {
             blocks = one_round::<V, N, true>(blocks, V::broadcast(schedule.add(round)));
             round += 1;
         }
-        let key = V::broadcast(schedule.add(keys.rounds));
+        while round < rounds {
+            blocks = one_round::<V, N, true>(blocks, V::broadcast(schedule.add(round)));
+            round += 1;
+        }
+        let key = V::broadcast(schedule.add(rounds));
         let mut index = 0;
         while index < N {
             blocks[index] = blocks[index].encrypt_last_round(key);
-            index += 1;
-        }
-    }
-    blocks
-}
-
-/// The next counters, xored with the first round key.
-///
-/// # Safety
-/// As for [`begin`].
-#[inline(always)]
-unsafe fn counters<V: Lanes, const N: usize>(keys: &RoundKeys, counter: V) -> [V; N] {
-    // SAFETY: the caller's; there are numbers for eight registers.
-    unsafe {
-        let key = V::broadcast(schedule::<true>(keys));
-        let mut blocks = [V::zero(); N];
-        let mut index = 0;
-        while index < N {
-            let number = V::load(numbers().add(index * V::BLOCKS * BLOCK_BYTES));
-            blocks[index] = counter.add_halves(number).reversed().xor(key);
             index += 1;
         }
         blocks
     }
 }
 
-/// Goes on with the next bytes of a message: whole blocks, unless they are its last.
-///
-/// # Safety
-/// As for [`begin`]; `from` is readable and `to` writable for `bytes`, the same or apart.
-#[inline(always)]
-pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool>(
-    keys: &RoundKeys,
-    powers: &Powers,
-    message: &mut Message,
-    mut from: *const u8,
-    mut to: *mut u8,
-    bytes: usize,
-) {
-    let group_bytes = WIDE * V::BLOCKS * BLOCK_BYTES;
-    let mut left = bytes;
-    message.text_bytes += bytes as u64;
-    // SAFETY: the caller's word; a group's bytes are there while they are left.
-    unsafe {
-        let mut counter = V::broadcast(&message.counter);
-        let mut hash = V::zero_but_first(&message.hash);
-        let count = [(WIDE * V::BLOCKS) as u64, 0];
-        let count = V::broadcast(count.as_ptr().cast());
-        let group_powers = powers.of(WIDE * V::BLOCKS);
-        // Ciphertext that is to be hashed. A sealed group's is hashed while the next is
-        // encrypted.
-        let mut waiting: Option<[V; WIDE]> = None;
-        while left >= group_bytes {
-            let mut texts = [V::zero(); WIDE];
-            let mut index = 0;
-            while index < WIDE {
-                texts[index] = V::load(from.add(index * V::BLOCKS * BLOCK_BYTES));
-                index += 1;
-            }
-            let blocks = counters::<V, WIDE>(keys, counter);
-            counter = counter.add_halves(count);
-            if !SEAL {
-                waiting = Some(reversed(texts));
-            }
-            let mut sum = Sum::zero();
-            let outputs = match &mut waiting {
-                Some(waiting) => {
-                    waiting[0] = waiting[0].xor(hash);
-                    let outputs = encrypted(keys, blocks, Some((waiting, group_powers, &mut sum)));
-                    hash = sum.reduced().added();
-                    outputs
-                }
-                None => encrypted(keys, blocks, None),
-            };
-            let mut index = 0;
-            while index < WIDE {
-                texts[index] = texts[index].xor(outputs[index]);
-                texts[index].store(to.add(index * V::BLOCKS * BLOCK_BYTES));
-                index += 1;
-            }
-            if SEAL {
-                waiting = Some(reversed(texts));
-            }
-            from = from.add(group_bytes);
-            to = to.add(group_bytes);
-            left -= group_bytes;
-        }
-        if SEAL && let Some(mut waiting) = waiting {
-            waiting[0] = waiting[0].xor(hash);
-            let mut sum = Sum::zero();
-            let mut index = 0;
-            while index < WIDE {
-                let at = group_powers.add(index * V::BLOCKS * BLOCK_BYTES);
-                sum.add(waiting[index], V::load(at));
-                index += 1;
-            }
-            hash = sum.reduced().added();
-        }
-        if left > 0 {
-            if left <= 4 * V::BLOCKS * BLOCK_BYTES {
-                hash = last::<V, 4, SEAL>(keys, powers, hash, counter, from, to, left);
-            } else {
-                hash = last::<V, WIDE, SEAL>(keys, powers, hash, counter, from, to, left);
-            }
-            let count = [left.div_ceil(BLOCK_BYTES) as u64, 0];
-            counter = counter.add_halves(V::broadcast(count.as_ptr().cast()));
-        }
-        hash.store_blocks(message.hash.as_mut_ptr(), 1);
-        counter.store_blocks(message.counter.as_mut_ptr(), 1);
-    }
-}
-
-#[inline(always)]
-unsafe fn reversed<V: Lanes, const N: usize>(mut blocks: [V; N]) -> [V; N] {
-    let mut index = 0;
-    while index < N {
-        // SAFETY: the caller's.
-        blocks[index] = unsafe { blocks[index].reversed() };
-        index += 1;
-    }
-    blocks
-}
-
-/// The last bytes, up to `N` registers of them; the hash of all until now.
+/// Encrypts or decrypts a group; its ciphertext.
 ///
 /// # Safety
 /// As for [`go_on`].
 #[inline(always)]
-unsafe fn last<V: Lanes, const N: usize, const SEAL: bool>(
-    keys: &RoundKeys,
-    powers: &Powers,
-    hash: V,
-    counter: V,
+unsafe fn group<V: Lanes, const SEAL: bool>(
+    stream: [V; GROUP],
     from: *const u8,
     to: *mut u8,
-    bytes: usize,
-) -> V {
-    let register_bytes = V::BLOCKS * BLOCK_BYTES;
-    let mut power = powers.of(bytes.div_ceil(BLOCK_BYTES));
-    // SAFETY: the caller's word; no byte beyond `bytes` is touched.
-    unsafe {
-        let outputs = encrypted(keys, counters::<V, N>(keys, counter), None);
-        let (mut before, mut sum) = (hash, Sum::zero());
-        let mut index = 0;
-        while index < N {
-            let at = index * register_bytes;
-            if at < bytes {
-                let part = (bytes - at).min(register_bytes);
-                let text = V::load_bytes(from.add(at), part);
-                let output = text.xor(outputs[index]);
-                output.store_bytes(to.add(at), part);
-                let cipher = if SEAL { output.first_bytes(part) } else { text };
-                sum.add(cipher.reversed().xor(before), V::load(power));
-                before = V::zero();
-                power = power.add(register_bytes);
-            }
-            index += 1;
+) -> [V; GROUP] {
+    let mut texts = stream;
+    let mut index = 0;
+    while index < GROUP {
+        let at = index * V::BLOCKS * BLOCK_BYTES;
+        // SAFETY: the caller's word.
+        unsafe {
+            let text = V::load(from.add(at));
+            let output = text.xor(stream[index]);
+            output.store(to.add(at));
+            texts[index] = if SEAL { output } else { text };
         }
-        sum.reduced().added()
+        index += 1;
+    }
+    texts
+}
+
+/// Goes on with the next bytes of a message: whole blocks, unless they are its last; then
+/// `IS_LAST` takes its lengths in, too. `aad` is what a message begins with.
+///
+/// # Safety
+/// As for [`messages`].
+#[inline(always)]
+pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool>(
+    keys: Keys,
+    message: &mut Message,
+    aad: Segment,
+    mut from: *const u8,
+    mut to: *mut u8,
+    bytes: usize,
+) {
+    let group_bytes = GROUP * V::BLOCKS * BLOCK_BYTES;
+    let blocks = bytes.div_ceil(BLOCK_BYTES);
+    if !IS_LAST && aad.len == 0 && bytes == 0 {
+        return;
+    }
+    let mut left = bytes;
+    message.aad_bytes += aad.len as u64;
+    message.text_bytes += bytes as u64;
+    // SAFETY: the caller's word; a group's bytes are there while they are left.
+    unsafe {
+        let before = V::zero_but_first(&message.hash);
+        let mut hash = Hash::begin(keys, before, aad, blocks + usize::from(IS_LAST));
+        let mut counters = Counters::<V>::begin(keys, u128::from_le_bytes(message.counter));
+        if left >= group_bytes {
+            let stream = encrypted(keys, counters.next::<GROUP>(keys));
+            let mut waiting = group::<V, SEAL>(stream, from, to);
+            left -= group_bytes;
+            while left >= group_bytes {
+                from = from.add(group_bytes);
+                to = to.add(group_bytes);
+                let stream = encrypted(keys, counters.next::<GROUP>(keys));
+                hash.add_group(&waiting);
+                waiting = group::<V, SEAL>(stream, from, to);
+                left -= group_bytes;
+            }
+            hash.add_group(&waiting);
+            from = from.add(group_bytes);
+            to = to.add(group_bytes);
+        }
+        match left.div_ceil(V::BLOCKS * BLOCK_BYTES) {
+            0 => {}
+            1 => rest::<V, 1, SEAL>(&mut hash, counters, from, to, left),
+            2 => rest::<V, 2, SEAL>(&mut hash, counters, from, to, left),
+            3 => rest::<V, 3, SEAL>(&mut hash, counters, from, to, left),
+            _ => rest::<V, GROUP, SEAL>(&mut hash, counters, from, to, left),
+        }
+        if IS_LAST {
+            let lengths = V::zero_but_first(&message.lengths()).xor(hash.before);
+            hash.sum.add(lengths, Factor::load(keys.powers(1)));
+        }
+        hash.end();
+        hash.before.store_blocks(message.hash.as_mut_ptr(), 1);
+    }
+    if !IS_LAST {
+        let counter = u128::from_le_bytes(message.counter) + blocks as u128;
+        message.counter = counter.to_le_bytes();
     }
 }
 
-/// The tag of a message whose text is done.
+/// Encrypts or decrypts the last `N` registers of a piece.
 ///
 /// # Safety
-/// As for [`begin`].
+/// As for [`messages`]; no byte beyond is touched.
 #[inline(always)]
-pub(super) unsafe fn tag<V: Lanes>(powers: &Powers, message: &Message) -> Block {
-    let bits = u128::from(message.aad_bytes * 8) << 64 | u128::from(message.text_bytes * 8);
-    let mut tag = [0; BLOCK_BYTES];
-    // SAFETY: the caller's; all is our own memory.
+unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool>(
+    hash: &mut Hash<V>,
+    mut counters: Counters<V>,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    let register_bytes = V::BLOCKS * BLOCK_BYTES;
+    // SAFETY: the caller's word.
     unsafe {
-        let hash = V::zero_but_first(&message.hash);
-        let lengths = V::zero_but_first(&bits.to_le_bytes());
-        let mut sum = Sum::zero();
-        sum.add(lengths.xor(hash), V::load(powers.of(1)));
-        let hash = sum.reduced().added().reversed();
-        let mask = V::zero_but_first(&message.mask);
-        hash.xor(mask).store_blocks(tag.as_mut_ptr(), 1);
+        let stream = encrypted(hash.keys, counters.next::<N>(hash.keys));
+        let mut index = 0;
+        while index < N {
+            let at = index * register_bytes;
+            let (from, to) = (from.add(at), to.add(at));
+            let is_whole = index + 1 < N;
+            let part = if is_whole { register_bytes } else { bytes - at };
+            let text = if is_whole {
+                V::load(from)
+            } else {
+                V::load_bytes(from, part)
+            };
+            let output = text.xor(stream[index]);
+            if is_whole {
+                output.store(to);
+            } else {
+                output.store_bytes(to, part);
+            }
+            hash.add(match (SEAL, is_whole) {
+                (true, true) => output,
+                (true, false) => output.first_bytes(part),
+                (false, _) => text,
+            });
+            index += 1;
+        }
+        if N == GROUP {
+            hash.pass_group();
+        }
     }
-    tag
+}
+
+impl Message {
+    #[inline(always)]
+    pub(in crate::kernels) fn begin(iv: &[u8; BLOCK_BYTES]) -> Self {
+        Self {
+            hash: [0; BLOCK_BYTES],
+            counter: (u128::from_be_bytes(first_counter(iv)) + 1).to_le_bytes(),
+            aad_bytes: 0,
+            text_bytes: 0,
+        }
+    }
+
+    /// The block that is hashed last, byte-reversed.
+    #[inline(always)]
+    fn lengths(&self) -> Block {
+        let bits = u128::from(self.aad_bytes * 8) << 64 | u128::from(self.text_bytes * 8);
+        bits.to_le_bytes()
+    }
+
+    /// The tag, when all is hashed.
+    #[inline(always)]
+    pub(super) fn tag(&self, mask: &Block) -> Block {
+        let hash = u128::from_le_bytes(self.hash).to_be();
+        (hash ^ u128::from_ne_bytes(*mask)).to_ne_bytes()
+    }
+}
+
+impl Zeroize for Message {
+    fn zeroize(&mut self) {
+        self.hash.zeroize();
+    }
 }

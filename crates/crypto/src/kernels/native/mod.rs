@@ -18,7 +18,7 @@ mod xts;
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
-pub(super) use gcm::Message;
+pub(super) use gcm::{Message as GcmMessage, Unit as GcmUnit, is_equal};
 use ghash::Powers;
 pub(crate) use lanes::Block;
 pub(super) use round_keys::RoundKeys;
@@ -28,9 +28,9 @@ use zeroize::Zeroize;
 use super::Mode;
 use super::key::KernelKey;
 use super::multiples::Multiples;
-use crate::Instructions;
 use crate::stack::wipe_below;
 use crate::work::Unit;
+use crate::{Instructions, Segment};
 
 /// What [`xts`](fn@xts) and its like use of the stack, at most: more where the
 /// compiler optimises less.
@@ -49,14 +49,8 @@ pub(super) struct NativeKeys {
     pub(super) data: RoundKeys,
     /// XTS only.
     pub(super) tweak: RoundKeys,
-    /// GCM only.
-    powers: Powers,
-}
-
-impl Drop for NativeKeys {
-    fn drop(&mut self) {
-        self.powers.0.zeroize();
-    }
+    /// GCM only; it is then complete.
+    powers: Option<Box<Powers>>,
 }
 
 impl NativeKeys {
@@ -68,7 +62,7 @@ impl NativeKeys {
         let mut own = Box::new(Self {
             data: RoundKeys::BLANK,
             tweak: RoundKeys::BLANK,
-            powers: Powers::BLANK,
+            powers: None,
         });
         let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
         // SAFETY: forwarded from the caller.
@@ -82,15 +76,13 @@ impl NativeKeys {
     }
 }
 
-/// A message whose bytes are in one piece on each side.
-#[derive(Clone, Copy)]
-pub(super) struct Text {
-    pub(super) iv: [u8; 12],
-    pub(super) aad: *const u8,
-    pub(super) aad_bytes: usize,
-    pub(super) source: *const u8,
-    pub(super) destination: *mut u8,
-    pub(super) bytes: usize,
+impl NativeKeys {
+    /// # Panics
+    /// When the key was not made for GCM.
+    #[inline(always)]
+    fn powers(&self) -> &Powers {
+        self.powers.as_ref().expect("a key for GCM")
+    }
 }
 
 /// The entries of one set of instructions: everything they call is inlined
@@ -190,19 +182,14 @@ macro_rules! entries {
             /// # Safety
             /// As for [`super::gcm`](fn@super::gcm); the CPU has the set.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn gcm(seal: bool, keys: &NativeKeys, text: &Text) -> Block {
-                let NativeKeys { data, powers, .. } = keys;
-                let Text { iv, aad, aad_bytes, source, destination, bytes } = *text;
+            pub(super) unsafe fn gcm(seal: bool, units: &mut [GcmUnit<'_, '_>]) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
-                    let mut own = gcm::begin::<$vector>(data, powers, &iv, aad, aad_bytes);
-                    let own = &mut own;
                     if seal {
-                        gcm::go_on::<$vector, true>(data, powers, own, source, destination, bytes);
+                        gcm::messages::<$vector, true>(units);
                     } else {
-                        gcm::go_on::<$vector, false>(data, powers, own, source, destination, bytes);
+                        gcm::messages::<$vector, false>(units);
                     }
-                    gcm::tag::<$vector>(powers, own)
                 }
             }
 
@@ -345,40 +332,24 @@ pub(super) unsafe fn parallel(
     wipe_below::<PARALLEL_STACK_KIB>();
 }
 
-/// Encrypts or decrypts a message in GCM; its tag.
+/// Seals or opens messages in GCM.
 ///
 /// # Safety
 /// As for [`xts`](fn@xts); the additional data is readable, and the keys were made for GCM.
-pub(super) unsafe fn gcm(set: Instructions, seal: bool, keys: &NativeKeys, text: &Text) -> Block {
+pub(super) unsafe fn gcm(set: Instructions, seal: bool, units: &mut [GcmUnit<'_, '_>]) {
     // SAFETY: forwarded from the caller.
-    let tag = unsafe {
+    unsafe {
         match set {
-            Instructions::Avx512 => avx512::gcm(seal, keys, text),
-            Instructions::Vaes => vaes::gcm(seal, keys, text),
-            Instructions::Avx | Instructions::Avx2 => avx::gcm(seal, keys, text),
-            Instructions::AesNi | Instructions::Baseline => aes_ni::gcm(seal, keys, text),
+            Instructions::Avx512 => avx512::gcm(seal, units),
+            Instructions::Vaes => vaes::gcm(seal, units),
+            Instructions::Avx | Instructions::Avx2 => avx::gcm(seal, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::gcm(seal, units),
         }
-    };
+    }
     wipe_below::<GCM_STACK_KIB>();
-    tag
 }
 
-/// Begins a message in GCM that comes in pieces.
-///
-/// # Safety
-/// As for [`gcm`](fn@gcm).
-#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn gcm_begin(
-    keys: &NativeKeys,
-    iv: &[u8; 12],
-    aad: *const u8,
-    bytes: usize,
-) -> Message {
-    // SAFETY: forwarded from the caller.
-    unsafe { gcm::begin::<__m128i>(&keys.data, &keys.powers, iv, aad, bytes) }
-}
-
-/// Goes on with a piece, in place: whole blocks, but the last may end with a part of one.
+/// Goes on with additional data or a piece, in place: whole blocks, but the last may end with a part of one.
 ///
 /// # Safety
 /// As for [`gcm`](fn@gcm); `chunk` is ours for `bytes`.
@@ -386,27 +357,42 @@ pub(super) unsafe fn gcm_begin(
 pub(super) unsafe fn gcm_chunk(
     keys: &NativeKeys,
     seal: bool,
-    message: &mut Message,
+    message: &mut GcmMessage,
+    aad: Segment,
     chunk: *mut u8,
     bytes: usize,
 ) {
-    let NativeKeys { data, powers, .. } = keys;
+    let keys = gcm::Keys::new(keys);
     // SAFETY: forwarded from the caller.
     unsafe {
         if seal {
-            gcm::go_on::<__m128i, true>(data, powers, message, chunk, chunk, bytes);
+            gcm::go_on::<__m128i, true, false>(keys, message, aad, chunk, chunk, bytes);
         } else {
-            gcm::go_on::<__m128i, false>(data, powers, message, chunk, chunk, bytes);
+            gcm::go_on::<__m128i, false, false>(keys, message, aad, chunk, chunk, bytes);
         }
     }
 }
 
 /// # Safety
-/// As for [`gcm`](fn@gcm).
+/// As for [`gcm`](fn@gcm); nothing of the message is left.
 #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn gcm_tag(keys: &NativeKeys, message: &Message) -> Block {
+pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &mut GcmMessage) -> Block {
+    let none = std::ptr::null_mut();
     // SAFETY: forwarded from the caller.
-    unsafe { gcm::tag::<__m128i>(&keys.powers, message) }
+    unsafe {
+        gcm::go_on::<__m128i, true, true>(
+            gcm::Keys::new(keys),
+            message,
+            Segment::EMPTY,
+            none,
+            none,
+            0,
+        );
+        let mut mask = gcm::mask(keys, iv);
+        let tag = message.tag(&mask);
+        mask.zeroize();
+        tag
+    }
 }
 
 /// Fills in what hashing needs.
@@ -423,7 +409,9 @@ pub(super) unsafe fn make_powers(keys: &mut NativeKeys) {
         let none = [__m128i::zero()];
         let block = blocks::rounds::<__m128i, 1, true, 0>(&keys.data, [key], &none);
         block[0].store(zeros.as_mut_ptr());
-        keys.powers.fill(&zeros);
+        let powers = keys.powers.insert(Box::new(Powers::BLANK));
+        powers.begin(&zeros);
+        powers.extend::<__m128i>(ghash::POWERS);
     }
     zeros.zeroize();
 }
