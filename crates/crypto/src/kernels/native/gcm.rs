@@ -12,6 +12,7 @@ use super::blocks::{each, one_round, schedule};
 use super::ghash::{Factor, POWERS, Sum};
 use super::lanes::{Block, Lanes};
 use super::parallel::numbers;
+use super::round_keys::ROUNDS_MAX;
 use crate::{Segment, Status};
 
 const BLOCK_BYTES: usize = 16;
@@ -25,7 +26,6 @@ const FIRST_COUNTER: u32 = 1;
 #[derive(Clone, Copy)]
 pub(super) struct Keys {
     schedule: *const Block,
-    rounds: usize,
     /// Behind the first power; the others are before it.
     powers_end: *const u8,
 }
@@ -35,7 +35,6 @@ impl Keys {
     pub(super) fn new(keys: &NativeKeys) -> Self {
         Self {
             schedule: schedule::<true>(&keys.data),
-            rounds: keys.data.rounds,
             powers_end: keys.powers().end(),
         }
     }
@@ -66,22 +65,21 @@ const TOGETHER: usize = 32;
 /// Seals or opens messages.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`; the units passed the checks; additional data and
+/// The CPU has the instructions of `V`; keys have so many rounds; the units passed the checks; additional data and
 /// sources are readable, destinations writable, the same or apart.
 #[inline(always)]
-pub(super) unsafe fn messages<V: Lanes, const SEAL: bool>(units: &mut [Unit<'_, '_>]) {
+pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
+    units: &mut [Unit<'_, '_>],
+) {
     for units in units.chunks_mut(TOGETHER) {
         let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
         let mut schedules = [ptr::null(); TOGETHER];
-        let mut rounds = 0;
         for (index, unit) in units.iter().enumerate() {
-            let data = &unit.keys.data;
             masks[index] = first_counter(unit.iv);
-            schedules[index] = schedule::<true>(data);
-            rounds = data.rounds;
+            schedules[index] = schedule::<true>(&unit.keys.data);
         }
-        // SAFETY: the caller's word; keys of one algorithm have as many rounds.
-        unsafe { each::<V>(&schedules[..units.len()], rounds, &mut masks) };
+        // SAFETY: the caller's word.
+        unsafe { each::<V>(&schedules[..units.len()], ROUNDS, &mut masks) };
         for (unit, mask) in units.iter_mut().zip(&masks) {
             // SAFETY: as above; a tag is read once, and before the text is: who changes
             // it later changes nothing.
@@ -94,7 +92,7 @@ pub(super) unsafe fn messages<V: Lanes, const SEAL: bool>(units: &mut [Unit<'_, 
                     unit.tag.read_unaligned()
                 };
                 let mut message = Message::begin(unit.iv);
-                go_on::<V, SEAL, true>(keys, &mut message, unit.aad, from, to, bytes);
+                go_on::<V, SEAL, true, ROUNDS>(keys, &mut message, unit.aad, from, to, bytes);
                 let tag = message.tag(mask);
                 if SEAL {
                     unit.tag.write_unaligned(tag);
@@ -104,7 +102,6 @@ pub(super) unsafe fn messages<V: Lanes, const SEAL: bool>(units: &mut [Unit<'_, 
                 }
             }
         }
-        masks[..units.len()].as_flattened_mut().zeroize();
     }
 }
 
@@ -238,16 +235,16 @@ impl<V: Lanes> Hash<V> {
             index += 1;
         }
         // SAFETY: the caller's.
-        unsafe { self.pass_group() };
+        unsafe { self.pass(GROUP) };
     }
 
-    /// A group was added, with which a chunk may end.
+    /// As many registers were added, with which a chunk may end.
     ///
     /// # Safety
     /// As for [`messages`].
     #[inline(always)]
-    unsafe fn pass_group(&mut self) {
-        self.blocks_left = self.blocks_left.saturating_sub(GROUP * V::BLOCKS);
+    unsafe fn pass(&mut self, registers: usize) {
+        self.blocks_left = self.blocks_left.saturating_sub(registers * V::BLOCKS);
         if self.blocks_left == 0 && self.blocks_after > 0 {
             // SAFETY: the caller's.
             unsafe { self.end() };
@@ -273,7 +270,9 @@ impl<V: Lanes> Hash<V> {
 struct Counters<V> {
     /// Of the first, its last byte zero.
     first: u128,
-    /// The same as a block, xored with the first round key.
+    /// The first round key.
+    key: V,
+    /// The first counter as a block, xored with it.
     whitened: V,
     /// Of the next.
     offset: usize,
@@ -298,26 +297,25 @@ impl<V: Lanes> Counters<V> {
     /// # Safety
     /// As for [`messages`].
     #[inline(always)]
-    unsafe fn begin(keys: Keys, next: u128) -> Self {
+    unsafe fn begin(key: V, next: u128) -> Self {
         let mut own = Self {
             first: next & !0xff,
-            // SAFETY: the caller's.
-            whitened: unsafe { V::zero() },
+            key,
+            whitened: key,
             offset: next as usize & 0xff,
         };
         // SAFETY: the caller's.
-        unsafe { own.whiten(keys) };
+        unsafe { own.whiten() };
         own
     }
 
     /// # Safety
     /// As for [`messages`].
     #[inline(always)]
-    unsafe fn whiten(&mut self, keys: Keys) {
+    unsafe fn whiten(&mut self) {
         // SAFETY: the caller's.
         unsafe {
-            let key = V::broadcast(keys.schedule);
-            self.whitened = V::broadcast(&self.first.to_be_bytes()).xor(key);
+            self.whitened = V::broadcast(&self.first.to_be_bytes()).xor(self.key);
         }
     }
 
@@ -326,7 +324,7 @@ impl<V: Lanes> Counters<V> {
     /// # Safety
     /// As for [`messages`].
     #[inline(always)]
-    unsafe fn next<const N: usize>(&mut self, keys: Keys) -> [V; N] {
+    unsafe fn next<const N: usize>(&mut self) -> [V; N] {
         // SAFETY: the caller's; within the offsets.
         unsafe {
             let mut blocks = [V::zero(); N];
@@ -342,50 +340,85 @@ impl<V: Lanes> Counters<V> {
                 return blocks;
             }
             let counter = V::broadcast(&(self.first + self.offset as u128).to_le_bytes());
-            let key = V::broadcast(keys.schedule);
             let mut index = 0;
             while index < N {
                 let number = V::load(numbers().add(index * V::BLOCKS * BLOCK_BYTES));
-                blocks[index] = counter.add_halves(number).reversed().xor(key);
+                blocks[index] = counter.add_halves(number).reversed().xor(self.key);
                 index += 1;
             }
             self.offset = self.offset + N * V::BLOCKS - 256;
             self.first += 256;
-            self.whiten(keys);
+            self.whiten();
             blocks
         }
     }
 }
 
-/// Encrypts whitened blocks.
-///
-/// # Safety
-/// As for [`messages`].
-#[inline(always)]
-unsafe fn encrypted<V: Lanes, const N: usize>(keys: Keys, mut blocks: [V; N]) -> [V; N] {
-    let Keys {
-        schedule, rounds, ..
-    } = keys;
-    // SAFETY: the caller's; the schedule has one key more than rounds, of which there are
-    // 10, 12 or 14.
-    unsafe {
+/// Round keys in registers: to broadcast them takes as long as a round.
+#[derive(Clone, Copy)]
+struct Rounds<V, const ROUNDS: usize>([V; ROUNDS_MAX + 1]);
+
+impl<V: Lanes, const ROUNDS: usize> Rounds<V, ROUNDS> {
+    /// # Safety
+    /// As for [`messages`]; the key has so many rounds.
+    #[inline(always)]
+    unsafe fn load(keys: Keys) -> Self {
+        // SAFETY: the caller's: a schedule has one key more than rounds.
+        unsafe {
+            let mut own = [V::zero(); ROUNDS_MAX + 1];
+            let mut round = 0;
+            while round <= ROUNDS {
+                own[round] = V::broadcast(keys.schedule.add(round));
+                round += 1;
+            }
+            Self(own)
+        }
+    }
+
+    /// All rounds but the last.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn begin<const N: usize>(&self, mut blocks: [V; N]) -> [V; N] {
         let mut round = 1;
-        while round < 10 {
-            blocks = one_round::<V, N, true>(blocks, V::broadcast(schedule.add(round)));
+        while round < ROUNDS {
+            // SAFETY: the caller's.
+            blocks = unsafe { one_round::<V, N, true>(blocks, self.0[round]) };
             round += 1;
         }
-        while round < rounds {
-            blocks = one_round::<V, N, true>(blocks, V::broadcast(schedule.add(round)));
-            round += 1;
-        }
-        let key = V::broadcast(schedule.add(rounds));
+        blocks
+    }
+
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn end<const N: usize>(&self, mut blocks: [V; N]) -> [V; N] {
         let mut index = 0;
         while index < N {
-            blocks[index] = blocks[index].encrypt_last_round(key);
+            // SAFETY: the caller's.
+            blocks[index] = unsafe { blocks[index].encrypt_last_round(self.0[ROUNDS]) };
             index += 1;
         }
         blocks
     }
+}
+
+/// The same registers, the second ones not to be used before the first are computed.
+///
+/// # Safety
+/// As for [`messages`].
+#[inline(always)]
+unsafe fn after<V: Lanes>(mut first: [V; GROUP], mut second: [V; GROUP]) -> [[V; GROUP]; 2] {
+    let mut index = 0;
+    while index < GROUP {
+        let other = if index < 2 { 2 } else { 1 };
+        // SAFETY: the caller's.
+        let [a, b, c] = unsafe { V::now([first[index], second[0], second[other + index % 2]]) };
+        (first[index], second[0], second[other + index % 2]) = (a, b, c);
+        index += 1;
+    }
+    [first, second]
 }
 
 /// Encrypts or decrypts a group; its ciphertext.
@@ -420,7 +453,7 @@ unsafe fn group<V: Lanes, const SEAL: bool>(
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool>(
+pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, const ROUNDS: usize>(
     keys: Keys,
     message: &mut Message,
     aad: Segment,
@@ -440,16 +473,22 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool>(
     unsafe {
         let before = V::zero_but_first(&message.hash);
         let mut hash = Hash::begin(keys, before, aad, blocks + usize::from(IS_LAST));
-        let mut counters = Counters::<V>::begin(keys, u128::from_le_bytes(message.counter));
+        let rounds = Rounds::<V, ROUNDS>::load(keys);
+        let next = u128::from_le_bytes(message.counter);
+        let mut counters = Counters::<V>::begin(rounds.0[0], next);
         if left >= group_bytes {
-            let stream = encrypted(keys, counters.next::<GROUP>(keys));
+            let stream = rounds.end(rounds.begin(counters.next::<GROUP>()));
             let mut waiting = group::<V, SEAL>(stream, from, to);
             left -= group_bytes;
             while left >= group_bytes {
                 from = from.add(group_bytes);
                 to = to.add(group_bytes);
-                let stream = encrypted(keys, counters.next::<GROUP>(keys));
-                hash.add_group(&waiting);
+                let blocks = rounds.begin(counters.next::<GROUP>());
+                // Products are long, and soon hide behind the rounds of the next group;
+                // the compiler would begin with them.
+                let [blocks, texts] = after(blocks, waiting);
+                hash.add_group(&texts);
+                let stream = rounds.end(blocks);
                 waiting = group::<V, SEAL>(stream, from, to);
                 left -= group_bytes;
             }
@@ -457,19 +496,20 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool>(
             from = from.add(group_bytes);
             to = to.add(group_bytes);
         }
+        let (hash, rounds, counters) = (&mut hash, &rounds, &mut counters);
         match left.div_ceil(V::BLOCKS * BLOCK_BYTES) {
             0 => {}
-            1 => rest::<V, 1, SEAL>(&mut hash, counters, from, to, left),
-            2 => rest::<V, 2, SEAL>(&mut hash, counters, from, to, left),
-            3 => rest::<V, 3, SEAL>(&mut hash, counters, from, to, left),
-            _ => rest::<V, GROUP, SEAL>(&mut hash, counters, from, to, left),
+            1 => rest::<V, 1, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
+            2 => rest::<V, 2, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
+            3 => rest::<V, 3, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
+            _ => rest::<V, 4, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
         }
         if IS_LAST {
             let lengths = V::zero_but_first(&message.lengths()).xor(hash.before);
             hash.sum.add(lengths, Factor::load(keys.powers(1)));
         }
         hash.end();
-        hash.before.store_blocks(message.hash.as_mut_ptr(), 1);
+        message.hash = hash.before.first_block();
     }
     if !IS_LAST {
         let counter = u128::from_le_bytes(message.counter) + blocks as u128;
@@ -482,9 +522,10 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool>(
 /// # Safety
 /// As for [`messages`]; no byte beyond is touched.
 #[inline(always)]
-unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool>(
+unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool, const ROUNDS: usize>(
     hash: &mut Hash<V>,
-    mut counters: Counters<V>,
+    rounds: &Rounds<V, ROUNDS>,
+    counters: &mut Counters<V>,
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -492,7 +533,7 @@ unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool>(
     let register_bytes = V::BLOCKS * BLOCK_BYTES;
     // SAFETY: the caller's word.
     unsafe {
-        let stream = encrypted(hash.keys, counters.next::<N>(hash.keys));
+        let stream = rounds.end(rounds.begin(counters.next::<N>()));
         let mut index = 0;
         while index < N {
             let at = index * register_bytes;
@@ -517,9 +558,7 @@ unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool>(
             });
             index += 1;
         }
-        if N == GROUP {
-            hash.pass_group();
-        }
+        hash.pass(N);
     }
 }
 

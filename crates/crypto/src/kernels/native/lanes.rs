@@ -45,11 +45,12 @@ pub(super) trait Lanes: Copy {
     unsafe fn low_low(self, other: Self) -> Self;
     unsafe fn high_high(self, other: Self) -> Self;
     unsafe fn low_high(self, other: Self) -> Self;
-    unsafe fn high_low(self, other: Self) -> Self;
     /// The halves of each block exchanged.
     unsafe fn swapped(self) -> Self;
     /// All blocks xored into the first, the others zero.
     unsafe fn added(self) -> Self;
+    /// The first block. What is written with a mask cannot be read back at once.
+    unsafe fn first_block(self) -> Block;
     /// That block first, the others zero.
     unsafe fn zero_but_first(block: *const Block) -> Self;
     /// Reads 1 to 16·`BLOCKS` bytes, no byte beyond, and zeros behind them.

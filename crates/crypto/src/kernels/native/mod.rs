@@ -185,10 +185,14 @@ macro_rules! entries {
             pub(super) unsafe fn gcm(seal: bool, units: &mut [GcmUnit<'_, '_>]) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
-                    if seal {
-                        gcm::messages::<$vector, true>(units);
-                    } else {
-                        gcm::messages::<$vector, false>(units);
+                    let rounds = units.first().map_or(10, |unit| unit.keys.data.rounds);
+                    match (seal, rounds) {
+                        (true, 10) => gcm::messages::<$vector, true, 10>(units),
+                        (false, 10) => gcm::messages::<$vector, false, 10>(units),
+                        (true, 12) => gcm::messages::<$vector, true, 12>(units),
+                        (false, 12) => gcm::messages::<$vector, false, 12>(units),
+                        (true, _) => gcm::messages::<$vector, true, 14>(units),
+                        (false, _) => gcm::messages::<$vector, false, 14>(units),
                     }
                 }
             }
@@ -362,13 +366,18 @@ pub(super) unsafe fn gcm_chunk(
     chunk: *mut u8,
     bytes: usize,
 ) {
-    let keys = gcm::Keys::new(keys);
+    use gcm::go_on;
+    let of = gcm::Keys::new(keys);
+    let (m, at) = (message, chunk);
     // SAFETY: forwarded from the caller.
     unsafe {
-        if seal {
-            gcm::go_on::<__m128i, true, false>(keys, message, aad, chunk, chunk, bytes);
-        } else {
-            gcm::go_on::<__m128i, false, false>(keys, message, aad, chunk, chunk, bytes);
+        match (seal, keys.data.rounds) {
+            (true, 10) => go_on::<__m128i, true, false, 10>(of, m, aad, at, at, bytes),
+            (false, 10) => go_on::<__m128i, false, false, 10>(of, m, aad, at, at, bytes),
+            (true, 12) => go_on::<__m128i, true, false, 12>(of, m, aad, at, at, bytes),
+            (false, 12) => go_on::<__m128i, false, false, 12>(of, m, aad, at, at, bytes),
+            (true, _) => go_on::<__m128i, true, false, 14>(of, m, aad, at, at, bytes),
+            (false, _) => go_on::<__m128i, false, false, 14>(of, m, aad, at, at, bytes),
         }
     }
 }
@@ -380,7 +389,7 @@ pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &mut GcmMes
     let none = std::ptr::null_mut();
     // SAFETY: forwarded from the caller.
     unsafe {
-        gcm::go_on::<__m128i, true, true>(
+        gcm::go_on::<__m128i, true, true, 10>(
             gcm::Keys::new(keys),
             message,
             Segment::EMPTY,

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 use super::lanes::Block;
 
 /// Round keys of AES-256, the most there are, less one.
-const ROUNDS_MAX: usize = 14;
+pub(super) const ROUNDS_MAX: usize = 14;
 const WORDS: usize = 4;
 
 /// Round keys in the order of use, both ways. Wiped on drop; keep it boxed

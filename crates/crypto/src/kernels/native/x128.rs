@@ -41,9 +41,13 @@ impl Lanes for __m128i {
         fn low_low(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x00>(self, other);
         fn high_high(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x11>(self, other);
         fn low_high(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x10>(self, other);
-        fn high_low(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x01>(self, other);
         fn swapped(self: Self) -> Self = _mm_shuffle_epi32::<0x4e>(self);
         fn added(self: Self) -> Self = self;
+        fn first_block(self: Self) -> Block = {
+            let mut block = [0; 16];
+            _mm_storeu_si128(block.as_mut_ptr().cast(), self);
+            block
+        };
         fn zero_but_first(block: *const Block) -> Self = Self::load(block.cast());
         fn load_bytes(from: *const u8, bytes: usize) -> Self =
             if bytes == 16 { Self::load(from) } else { load_part(from, bytes) };

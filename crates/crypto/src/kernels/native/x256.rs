@@ -41,11 +41,15 @@ impl Lanes for __m256i {
         fn low_low(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x00>(self, other);
         fn high_high(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x11>(self, other);
         fn low_high(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x10>(self, other);
-        fn high_low(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x01>(self, other);
         fn swapped(self: Self) -> Self = _mm256_shuffle_epi32::<0x4e>(self);
         fn added(self: Self) -> Self = {
             let upper = _mm256_extracti128_si256::<1>(self);
             _mm256_zextsi128_si256(_mm256_castsi256_si128(self).xor(upper))
+        };
+        fn first_block(self: Self) -> Block = {
+            let mut block = [0; 16];
+            _mm_storeu_si128(block.as_mut_ptr().cast(), _mm256_castsi256_si128(self));
+            block
         };
         fn zero_but_first(block: *const Block) -> Self =
             _mm256_zextsi128_si256(__m128i::load(block.cast()));

@@ -43,13 +43,17 @@ impl Lanes for __m512i {
         fn low_low(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x00>(self, other);
         fn high_high(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x11>(self, other);
         fn low_high(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x10>(self, other);
-        fn high_low(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x01>(self, other);
         fn swapped(self: Self) -> Self = _mm512_shuffle_epi32::<0x4e>(self);
         fn added(self: Self) -> Self = {
             let upper = _mm512_extracti64x4_epi64::<1>(self);
             let two = _mm256_xor_si256(_mm512_castsi512_si256(self), upper);
             let upper = _mm256_extracti128_si256::<1>(two);
             _mm512_zextsi128_si512(_mm_xor_si128(_mm256_castsi256_si128(two), upper))
+        };
+        fn first_block(self: Self) -> Block = {
+            let mut block = [0; 16];
+            _mm_storeu_si128(block.as_mut_ptr().cast(), _mm512_castsi512_si128(self));
+            block
         };
         fn zero_but_first(block: *const Block) -> Self =
             _mm512_zextsi128_si512(_mm_loadu_si128(block.cast()));
