@@ -28,6 +28,8 @@ pub(super) struct Keys {
     schedule: *const Block,
     /// Behind the first power; the others are before it.
     powers_end: *const u8,
+    /// Powers that there are, a group's and five at least.
+    powers: usize,
 }
 
 impl Keys {
@@ -36,12 +38,13 @@ impl Keys {
         Self {
             schedule: schedule::<true>(&keys.data),
             powers_end: keys.powers().end(),
+            powers: POWERS,
         }
     }
 
     /// Where the powers of `blocks` blocks begin.
     #[inline(always)]
-    fn powers(self, blocks: usize) -> *const u8 {
+    fn powers_of(self, blocks: usize) -> *const u8 {
         self.powers_end.wrapping_sub(blocks * BLOCK_BYTES)
     }
 }
@@ -187,7 +190,7 @@ impl<V: Lanes> Hash<V> {
             own.chunk(left.div_ceil(BLOCK_BYTES), blocks);
             if left > 0 {
                 own.add(V::load_bytes(from, left));
-                own.power = keys.powers(own.blocks_left);
+                own.power = keys.powers_of(own.blocks_left);
             }
             own
         }
@@ -197,14 +200,14 @@ impl<V: Lanes> Hash<V> {
     #[inline(always)]
     fn chunk(&mut self, first: usize, blocks: usize) {
         let group = GROUP * V::BLOCKS;
-        let whole = (POWERS - first) / group * group;
-        self.blocks_left = if first + blocks <= POWERS {
+        let whole = (self.keys.powers - first) / group * group;
+        self.blocks_left = if first + blocks <= self.keys.powers {
             blocks
         } else {
             whole
         };
         self.blocks_after = blocks - self.blocks_left;
-        self.power = self.keys.powers(first + self.blocks_left);
+        self.power = self.keys.powers_of(first + self.blocks_left);
     }
 
     /// Adds a register of ciphertext.
@@ -506,7 +509,7 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
         }
         if IS_LAST {
             let lengths = V::zero_but_first(&message.lengths()).xor(hash.before);
-            hash.sum.add(lengths, Factor::load(keys.powers(1)));
+            hash.sum.add(lengths, Factor::load(keys.powers_of(1)));
         }
         hash.end();
         message.hash = hash.before.first_block();

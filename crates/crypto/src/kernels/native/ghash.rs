@@ -15,7 +15,7 @@ use super::lanes::{Block, Lanes};
 const BLOCK_BYTES: usize = 16;
 /// Powers of the hash key: as many blocks are hashed with one reduction, groups and the
 /// lengths of a message.
-pub(super) const POWERS: usize = 37;
+pub(super) const POWERS: usize = 69;
 /// In front, so that registers of the powers below the highest are aligned.
 const PAD: usize = 3;
 /// Behind the first power: read for blocks that are none.
