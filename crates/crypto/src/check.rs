@@ -44,7 +44,7 @@ pub(crate) fn lengths(kind: Kind, iv: &[u8; 16], lengths: Lengths) -> Result<(),
     }
 }
 
-#[inline]
+#[inline(always)]
 fn fit(kind: Kind, iv: &[u8; 16], lengths: Lengths) -> bool {
     let Lengths {
         source,

@@ -10,7 +10,7 @@ use super::soft;
 use crate::scatter::wipe;
 use crate::stack::wipe_below;
 use crate::work::{self, Work};
-use crate::{Instructions, Job, Kind, Operation, Segment, Status};
+use crate::{Algorithm, Instructions, Job, Kind, Operation, Segment, Status};
 
 /// # Safety
 /// As for [`crate::Backend::process`]; the CPU has `set`, which has AES-NI.
@@ -21,9 +21,14 @@ pub(super) unsafe fn process(
     statuses: &mut [Status],
 ) {
     let seal = kind.operation == Operation::Encrypt;
-    let together = |units: &mut [GcmUnit<'_, '_>]| {
+    let rounds = match kind.algorithm {
+        Algorithm::Aes128Gcm => 10,
+        Algorithm::Aes192Gcm => 12,
+        _ => 14,
+    };
+    let together = |units: &mut [GcmUnit<'_>]| {
         // SAFETY: forwarded from the caller; the units are checked.
-        unsafe { native::gcm(set, seal, units) };
+        unsafe { native::gcm(set, seal, rounds, units) };
     };
     let alone = |key: &KernelKey, work: &Work<'_>| {
         // SAFETY: as above.
@@ -34,10 +39,10 @@ pub(super) unsafe fn process(
 }
 
 #[inline(always)]
-fn unit<'j, 's>(key: &'j KernelKey, work: &Work<'j>, status: &'s mut Status) -> GcmUnit<'j, 's> {
+fn unit<'s>(key: &KernelKey, work: &Work<'_>, status: &'s mut Status) -> GcmUnit<'s> {
     GcmUnit {
-        keys: key.native(),
-        iv: work.iv,
+        keys: key.native().gcm(),
+        iv: *work.iv,
         aad: work.aad,
         source: work.source[0].address,
         destination: work.destination[0].address,

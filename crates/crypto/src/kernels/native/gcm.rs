@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 
 use super::NativeKeys;
 use super::blocks::{each, one_round, schedule};
-use super::ghash::{Factor, POWERS, Sum};
+use super::ghash::{Factor, Powers, Sum};
 use super::lanes::{Block, Lanes};
 use super::parallel::numbers;
 use super::round_keys::ROUNDS_MAX;
@@ -24,21 +24,21 @@ const FIRST_COUNTER: u32 = 1;
 
 /// What a key gives: round keys, and powers of the hash key.
 #[derive(Clone, Copy)]
-pub(super) struct Keys {
+pub(in crate::kernels) struct Keys {
     schedule: *const Block,
     /// Behind the first power; the others are before it.
     powers_end: *const u8,
-    /// Powers that there are, a group's and five at least.
+    /// Powers that there are: a group's and five, or as many as a message has blocks.
     powers: usize,
 }
 
 impl Keys {
     #[inline(always)]
-    pub(super) fn new(keys: &NativeKeys) -> Self {
+    pub(super) fn new(schedule: *const Block, powers: &Powers) -> Self {
         Self {
-            schedule: schedule::<true>(&keys.data),
-            powers_end: keys.powers().end(),
-            powers: POWERS,
+            schedule,
+            powers_end: powers.end(),
+            powers: powers.count(),
         }
     }
 
@@ -50,9 +50,10 @@ impl Keys {
 }
 
 /// A message whose bytes are in one piece on each side, and how it ends.
-pub(in crate::kernels) struct Unit<'j, 's> {
-    pub keys: &'j NativeKeys,
-    pub iv: &'j [u8; 16],
+pub(in crate::kernels) struct Unit<'s> {
+    pub keys: Keys,
+    /// Twelve bytes, and what is not looked at.
+    pub iv: [u8; BLOCK_BYTES],
     pub aad: Segment,
     pub source: *const u8,
     pub destination: *mut u8,
@@ -64,45 +65,160 @@ pub(in crate::kernels) struct Unit<'j, 's> {
 
 /// Messages whose tags' masks are encrypted together.
 const TOGETHER: usize = 32;
+/// Short messages that are done side by side.
+const ABREAST: usize = 4;
 
 /// Seals or opens messages.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`; keys have so many rounds; the units passed the checks; additional data and
-/// sources are readable, destinations writable, the same or apart.
+/// The CPU has the instructions of `V`; keys have so many rounds; the units passed the
+/// checks; additional data and sources are readable, destinations writable, the same or
+/// apart.
 #[inline(always)]
 pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
-    units: &mut [Unit<'_, '_>],
+    units: &mut [Unit<'_>],
 ) {
     for units in units.chunks_mut(TOGETHER) {
         let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
         let mut schedules = [ptr::null(); TOGETHER];
         for (index, unit) in units.iter().enumerate() {
-            masks[index] = first_counter(unit.iv);
-            schedules[index] = schedule::<true>(&unit.keys.data);
+            masks[index] = first_counter(&unit.iv);
+            schedules[index] = unit.keys.schedule;
         }
         // SAFETY: the caller's word.
         unsafe { each::<V>(&schedules[..units.len()], ROUNDS, &mut masks) };
-        for (unit, mask) in units.iter_mut().zip(&masks) {
-            // SAFETY: as above; a tag is read once, and before the text is: who changes
-            // it later changes nothing.
+        let mut at = 0;
+        while at < units.len() {
+            // SAFETY: as above.
             unsafe {
-                let keys = Keys::new(unit.keys);
-                let (from, to, bytes) = (unit.source, unit.destination, unit.bytes);
-                let given = if SEAL {
-                    [0; BLOCK_BYTES]
+                if let Some(four) = units[at..].first_chunk_mut()
+                    && are_short::<V>(four)
+                {
+                    abreast::<V, SEAL, ROUNDS>(four, &masks[at..]);
+                    at += ABREAST;
                 } else {
-                    unit.tag.read_unaligned()
-                };
-                let mut message = Message::begin(unit.iv);
-                go_on::<V, SEAL, true, ROUNDS>(keys, &mut message, unit.aad, from, to, bytes);
-                let tag = message.tag(mask);
-                if SEAL {
-                    unit.tag.write_unaligned(tag);
-                } else if !is_equal(&tag, &given) {
-                    to.write_bytes(0, bytes);
-                    *unit.status = Status::AuthenticationFailed;
+                    alone::<V, SEAL, ROUNDS>(&mut units[at], &masks[at]);
+                    at += 1;
                 }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`messages`].
+#[inline(always)]
+unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
+    unit: &mut Unit<'_>,
+    mask: &Block,
+) {
+    let (from, to) = (unit.source, unit.destination);
+    // SAFETY: the caller's word.
+    unsafe {
+        let given = unit.given::<SEAL>();
+        let mut message = Message::begin(&unit.iv);
+        go_on::<V, SEAL, true, ROUNDS>(unit.keys, &mut message, unit.aad, from, to, unit.bytes);
+        unit.end::<SEAL>(&given, &message.tag(mask));
+    }
+}
+
+/// Whether text and additional data of each fit a register, and they have one key.
+#[inline(always)]
+fn are_short<V: Lanes>(units: &[Unit<'_>; ABREAST]) -> bool {
+    units.iter().all(|unit| {
+        unit.bytes.max(unit.aad.len) <= V::BLOCKS * BLOCK_BYTES
+            && unit.keys.schedule == units[0].keys.schedule
+    })
+}
+
+/// Messages of one register each: what one waits for, the others fill.
+///
+/// # Safety
+/// As for [`messages`]; they [are short](are_short).
+#[inline(always)]
+unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
+    units: &mut [Unit<'_>; ABREAST],
+    masks: &[Block],
+) {
+    let keys = units[0].keys;
+    // SAFETY: the caller's word.
+    unsafe {
+        let rounds = Rounds::<V, ROUNDS>::load(keys);
+        let mut given = [[0; BLOCK_BYTES]; ABREAST];
+        let mut blocks = [V::zero(); ABREAST];
+        let mut index = 0;
+        while index < ABREAST {
+            given[index] = units[index].given::<SEAL>();
+            let first = first_counter(&units[index].iv);
+            blocks[index] = Counters::begin(rounds.0[0], next_of(&first)).next::<1>()[0];
+            index += 1;
+        }
+        let stream = rounds.end(rounds.begin(blocks));
+        let mut sums = [Sum::zero(); ABREAST];
+        index = 0;
+        while index < ABREAST {
+            let unit = &units[index];
+            let sum = &mut sums[index];
+            let mut blocks = 1;
+            if unit.bytes > 0 {
+                let text = V::load_bytes(unit.source, unit.bytes);
+                let output = text.xor(stream[index]);
+                output.store_bytes(unit.destination, unit.bytes);
+                let text = if SEAL {
+                    output.first_bytes(unit.bytes)
+                } else {
+                    text
+                };
+                blocks += unit.bytes.div_ceil(BLOCK_BYTES);
+                sum.add(text.reversed(), Factor::load(keys.powers_of(blocks)));
+            }
+            if unit.aad.len > 0 {
+                let aad = V::load_bytes(unit.aad.address, unit.aad.len);
+                blocks += unit.aad.len.div_ceil(BLOCK_BYTES);
+                sum.add(aad.reversed(), Factor::load(keys.powers_of(blocks)));
+            }
+            let lengths = lengths(unit.aad.len as u64, unit.bytes as u64);
+            sum.add(V::zero_but_first(&lengths), Factor::load(keys.powers_of(1)));
+            index += 1;
+        }
+        let hashes = sums.map(|sum| sum.reduced().added().first_block());
+        index = 0;
+        while index < ABREAST {
+            let tag = tag(&hashes[index], &masks[index]);
+            units[index].end::<SEAL>(&given[index], &tag);
+            index += 1;
+        }
+    }
+}
+
+impl Unit<'_> {
+    /// The tag that an opened message must have, read once, and before the text is: who
+    /// changes it later changes nothing.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn given<const SEAL: bool>(&self) -> Block {
+        if SEAL {
+            return [0; BLOCK_BYTES];
+        }
+        // SAFETY: the caller's.
+        unsafe { self.tag.read_unaligned() }
+    }
+
+    /// Writes a sealed message's tag; wipes what was opened if it is not the given one.
+    ///
+    /// # Safety
+    /// As for [`messages`].
+    #[inline(always)]
+    unsafe fn end<const SEAL: bool>(&mut self, given: &Block, tag: &Block) {
+        // SAFETY: the caller's.
+        unsafe {
+            if SEAL {
+                self.tag.write_unaligned(*tag);
+            } else if !is_equal(tag, given) {
+                self.destination.write_bytes(0, self.bytes);
+                *self.status = Status::AuthenticationFailed;
             }
         }
     }
@@ -508,7 +624,8 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
             _ => rest::<V, 4, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
         }
         if IS_LAST {
-            let lengths = V::zero_but_first(&message.lengths()).xor(hash.before);
+            let lengths = lengths(message.aad_bytes, message.text_bytes);
+            let lengths = V::zero_but_first(&lengths).xor(hash.before);
             hash.sum.add(lengths, Factor::load(keys.powers_of(1)));
         }
         hash.end();
@@ -570,25 +687,36 @@ impl Message {
     pub(in crate::kernels) fn begin(iv: &[u8; BLOCK_BYTES]) -> Self {
         Self {
             hash: [0; BLOCK_BYTES],
-            counter: (u128::from_be_bytes(first_counter(iv)) + 1).to_le_bytes(),
+            counter: next_of(&first_counter(iv)).to_le_bytes(),
             aad_bytes: 0,
             text_bytes: 0,
         }
     }
 
-    /// The block that is hashed last, byte-reversed.
-    #[inline(always)]
-    fn lengths(&self) -> Block {
-        let bits = u128::from(self.aad_bytes * 8) << 64 | u128::from(self.text_bytes * 8);
-        bits.to_le_bytes()
-    }
-
     /// The tag, when all is hashed.
     #[inline(always)]
     pub(super) fn tag(&self, mask: &Block) -> Block {
-        let hash = u128::from_le_bytes(self.hash).to_be();
-        (hash ^ u128::from_ne_bytes(*mask)).to_ne_bytes()
+        tag(&self.hash, mask)
     }
+}
+
+/// The counter of a message's first block of text.
+#[inline(always)]
+fn next_of(first: &Block) -> u128 {
+    u128::from_be_bytes(*first) + 1
+}
+
+/// The block that is hashed last, byte-reversed.
+#[inline(always)]
+fn lengths(aad_bytes: u64, text_bytes: u64) -> Block {
+    let bits = u128::from(aad_bytes * 8) << 64 | u128::from(text_bytes * 8);
+    bits.to_le_bytes()
+}
+
+#[inline(always)]
+fn tag(hash: &Block, mask: &Block) -> Block {
+    let hash = u128::from_le_bytes(*hash).to_be();
+    (hash ^ u128::from_ne_bytes(*mask)).to_ne_bytes()
 }
 
 impl Zeroize for Message {

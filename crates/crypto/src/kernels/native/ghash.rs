@@ -8,6 +8,8 @@
 //! reduced, since a reduction costs as much as a product; and a product is three
 //! multiplications instead of four (Karatsuba's), with sums that are kept with the powers.
 
+use std::arch::x86_64::__m128i;
+
 use zeroize::Zeroize;
 
 use super::lanes::{Block, Lanes};
@@ -16,6 +18,8 @@ const BLOCK_BYTES: usize = 16;
 /// Powers of the hash key: as many blocks are hashed with one reduction, groups and the
 /// lengths of a message.
 pub(super) const POWERS: usize = 69;
+/// That there are from the beginning: a register's.
+const FIRST: usize = 4;
 /// In front, so that registers of the powers below the highest are aligned.
 const PAD: usize = 3;
 /// Behind the first power: read for blocks that are none.
@@ -48,56 +52,64 @@ impl Powers {
         count: 0,
     };
 
-    /// The first power alone, of the hash key: an encrypted block of zeros.
+    /// The first powers alone: a register's of four blocks.
+    ///
+    /// # Safety
+    /// The CPU has PCLMULQDQ, and this is compiled for it.
     #[inline(always)]
-    pub(super) fn begin(&mut self, key: &Block) {
-        self.count = 0;
-        let first = shifted(u128::from_be_bytes(*key));
-        self.places[0][PAD + POWERS - 1] = first.to_le_bytes();
-        self.places[1][PAD + POWERS - 1] = (first ^ first.rotate_right(64)).to_le_bytes();
-        self.count = 1;
+    pub(super) unsafe fn begin(&mut self, key: &Block) {
+        let first = shifted(u128::from_be_bytes(*key)).to_le_bytes();
+        self.count = FIRST;
+        let end = self.end().cast_mut();
+        // SAFETY: the caller's; all is our own memory.
+        unsafe {
+            let first = __m128i::broadcast(&first);
+            let mut power = first;
+            let mut index = 1;
+            loop {
+                let at = end.sub(index * BLOCK_BYTES);
+                power.store(at);
+                power.xor(power.swapped()).store(at.add(TO_SUMS));
+                if index == FIRST {
+                    return;
+                }
+                let mut sum = Sum::zero();
+                sum.add(power, Factor::broadcast(end.sub(BLOCK_BYTES)));
+                power = sum.reduced();
+                index += 1;
+            }
+        }
     }
 
-    /// Makes powers up to `count`, which is [`POWERS`] at most, and more where a register
-    /// has more.
+    /// Makes powers up to `count` at least, which is [`POWERS`] at most: each time as many
+    /// as there are, since none of them waits for another.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`, and this is compiled for them.
     #[inline(always)]
     pub(super) unsafe fn extend<V: Lanes>(&mut self, count: usize) {
+        let end = self.end().cast_mut();
         while self.count < count {
-            // SAFETY: the caller's; powers begin in front of what is there.
+            let (have, want) = (self.count, count.min(2 * self.count));
+            // SAFETY: the caller's; what is made beyond the highest power goes to the pad.
             unsafe {
-                if self.count < V::BLOCKS {
-                    self.step::<std::arch::x86_64::__m128i>(1);
-                } else {
-                    self.step::<V>(V::BLOCKS.min(POWERS - self.count));
+                let factor = Factor::broadcast(end.sub(have * BLOCK_BYTES));
+                while self.count < want {
+                    self.count += V::BLOCKS;
+                    let at = end.sub(self.count * BLOCK_BYTES);
+                    let mut sum = Sum::zero();
+                    sum.add(V::load(at.add(have * BLOCK_BYTES)), factor);
+                    let next = sum.reduced();
+                    next.store(at);
+                    next.xor(next.swapped()).store(at.add(TO_SUMS));
                 }
             }
         }
+        self.count = self.count.min(POWERS);
     }
 
-    /// The next powers, one register of them or the last few: those before times that of
-    /// as many blocks.
-    ///
-    /// # Safety
-    /// As for [`Self::extend`].
-    #[inline(always)]
-    unsafe fn step<V: Lanes>(&mut self, count: usize) {
-        let end = self.end();
-        // SAFETY: all is our own memory, and there is a pad.
-        unsafe {
-            let factor = end.sub(count * BLOCK_BYTES);
-            let mut sum = Sum::zero();
-            let before = V::load(end.sub(self.count.max(V::BLOCKS) * BLOCK_BYTES));
-            sum.add(before, Factor::broadcast::<V>(factor));
-            let next = sum.reduced();
-            let at = end.sub((self.count + count) * BLOCK_BYTES).cast_mut();
-            next.store_blocks(at, count);
-            next.xor(next.swapped())
-                .store_blocks(at.add(TO_SUMS), count);
-        }
-        self.count += count;
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// Behind the first power.
@@ -119,22 +131,22 @@ fn shifted(key: u128) -> u128 {
 #[derive(Clone, Copy)]
 pub(super) struct Factor<V>(V, V);
 
-impl Factor<()> {
+impl<V: Lanes> Factor<V> {
     /// # Safety
     /// As for [`Powers::extend`]; `from` is a place of [`Powers`].
     #[inline(always)]
-    pub(super) unsafe fn load<V: Lanes>(from: *const u8) -> Factor<V> {
+    pub(super) unsafe fn load(from: *const u8) -> Self {
         // SAFETY: the caller's.
-        unsafe { Factor(V::load(from), V::load(from.add(TO_SUMS))) }
+        unsafe { Self(V::load(from), V::load(from.add(TO_SUMS))) }
     }
 
     /// # Safety
     /// As for [`Self::load`].
     #[inline(always)]
-    pub(super) unsafe fn broadcast<V: Lanes>(from: *const u8) -> Factor<V> {
+    pub(super) unsafe fn broadcast(from: *const u8) -> Self {
         // SAFETY: the caller's.
         unsafe {
-            Factor(
+            Self(
                 V::broadcast(from.cast()),
                 V::broadcast(from.add(TO_SUMS).cast()),
             )

@@ -80,8 +80,9 @@ impl NativeKeys {
     /// # Panics
     /// When the key was not made for GCM.
     #[inline(always)]
-    fn powers(&self) -> &Powers {
-        self.powers.as_ref().expect("a key for GCM")
+    pub(super) fn gcm(&self) -> gcm::Keys {
+        let powers = self.powers.as_ref().expect("a key for GCM");
+        gcm::Keys::new(blocks::schedule::<true>(&self.data), powers)
     }
 }
 
@@ -182,10 +183,9 @@ macro_rules! entries {
             /// # Safety
             /// As for [`super::gcm`](fn@super::gcm); the CPU has the set.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn gcm(seal: bool, units: &mut [GcmUnit<'_, '_>]) {
+            pub(super) unsafe fn gcm(seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
-                    let rounds = units.first().map_or(10, |unit| unit.keys.data.rounds);
                     match (seal, rounds) {
                         (true, 10) => gcm::messages::<$vector, true, 10>(units),
                         (false, 10) => gcm::messages::<$vector, false, 10>(units),
@@ -340,14 +340,14 @@ pub(super) unsafe fn parallel(
 ///
 /// # Safety
 /// As for [`xts`](fn@xts); the additional data is readable, and the keys were made for GCM.
-pub(super) unsafe fn gcm(set: Instructions, seal: bool, units: &mut [GcmUnit<'_, '_>]) {
+pub(super) unsafe fn gcm(set: Instructions, seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
     // SAFETY: forwarded from the caller.
     unsafe {
         match set {
-            Instructions::Avx512 => avx512::gcm(seal, units),
-            Instructions::Vaes => vaes::gcm(seal, units),
-            Instructions::Avx | Instructions::Avx2 => avx::gcm(seal, units),
-            Instructions::AesNi | Instructions::Baseline => aes_ni::gcm(seal, units),
+            Instructions::Avx512 => avx512::gcm(seal, rounds, units),
+            Instructions::Vaes => vaes::gcm(seal, rounds, units),
+            Instructions::Avx | Instructions::Avx2 => avx::gcm(seal, rounds, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::gcm(seal, rounds, units),
         }
     }
     wipe_below::<GCM_STACK_KIB>();
@@ -367,7 +367,7 @@ pub(super) unsafe fn gcm_chunk(
     bytes: usize,
 ) {
     use gcm::go_on;
-    let of = gcm::Keys::new(keys);
+    let of = keys.gcm();
     let (m, at) = (message, chunk);
     // SAFETY: forwarded from the caller.
     unsafe {
@@ -389,14 +389,7 @@ pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &mut GcmMes
     let none = std::ptr::null_mut();
     // SAFETY: forwarded from the caller.
     unsafe {
-        gcm::go_on::<__m128i, true, true, 10>(
-            gcm::Keys::new(keys),
-            message,
-            Segment::EMPTY,
-            none,
-            none,
-            0,
-        );
+        gcm::go_on::<__m128i, true, true, 10>(keys.gcm(), message, Segment::EMPTY, none, none, 0);
         let mut mask = gcm::mask(keys, iv);
         let tag = message.tag(&mask);
         mask.zeroize();
