@@ -43,6 +43,7 @@ fn unit<'s>(key: &KernelKey, work: &Work<'_>, status: &'s mut Status) -> GcmUnit
     GcmUnit {
         keys: key.native().gcm(),
         iv: *work.iv,
+        mask: [0; 16],
         aad: work.aad,
         source: work.source[0].address,
         destination: work.destination[0].address,

@@ -15,6 +15,8 @@ mod key;
 mod multiples;
 #[cfg(target_arch = "x86_64")]
 mod native;
+#[cfg(target_arch = "x86_64")]
+mod packets;
 pub(crate) mod sectors;
 mod soft;
 #[cfg(test)]
@@ -48,6 +50,9 @@ impl Kernels {
 
     /// GCM needs multiplications without carries.
     fn has(&self, algorithm: Algorithm) -> bool {
+        if let Algorithm::Packets(packets) = algorithm {
+            return self.has(packets.aead());
+        }
         Mode::of(algorithm)
             .is_some_and(|mode| mode != Mode::Gcm || self.set > Instructions::Baseline)
     }
@@ -116,6 +121,10 @@ impl Backend for Kernels {
         if let Algorithm::Sectors(sectors) = algorithm {
             let key = material.expose_for(algorithm)?;
             Ok(Box::new(SectorCipher::with(self.set, sectors, key)?))
+        } else if let Algorithm::Packets(suite) = algorithm
+            && self.has(algorithm)
+        {
+            packets::key(suite, material)
         } else if self.has(algorithm) {
             Ok(Box::new(KernelKey::new(self.set, algorithm, material)?))
         } else {
@@ -136,6 +145,10 @@ impl Backend for Kernels {
         unsafe {
             if kind.algorithm.is_sectors() {
                 return cipher::process(kind, jobs, statuses);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if matches!(kind.algorithm, Algorithm::Packets(_)) {
+                return packets::process(self.set, kind, jobs, statuses);
             }
             #[cfg(target_arch = "x86_64")]
             if Mode::of(kind.algorithm) == Some(Mode::Gcm) {

@@ -135,7 +135,7 @@ fn unit<'j, 's, B>(
 unsafe fn run<B: Backend>(backend: &B, kind: Kind, units: &mut [Unit<'_, '_, B>]) {
     let seals = kind.operation == Operation::Encrypt;
     let mut jobs = [const { MaybeUninit::<Job<'_>>::uninit() }; TOGETHER];
-    let mut begun = [(0, 0_u8, 0_usize); TOGETHER];
+    let mut begun = [(0, 0_u8); TOGETHER];
     let mut count = 0;
     for (index, unit) in units.iter_mut().enumerate() {
         // SAFETY: the caller's.
@@ -144,7 +144,7 @@ unsafe fn run<B: Backend>(backend: &B, kind: Kind, units: &mut [Unit<'_, '_, B>]
             *unit.status = Status::InvalidInput;
             continue;
         };
-        begun[count] = (index, first, header_bytes);
+        begun[count] = (index, first);
         jobs[count].write(unit.job(seals, header_bytes, number));
         count += 1;
     }
@@ -153,18 +153,22 @@ unsafe fn run<B: Backend>(backend: &B, kind: Kind, units: &mut [Unit<'_, '_, B>]
     let mut statuses = [Status::BackendFailed; TOGETHER];
     // SAFETY: parts of the caller's segments.
     unsafe { backend.process(kind, jobs, &mut statuses[..count]) };
-    for (status, (index, first, header_bytes)) in statuses.into_iter().zip(&begun[..count]) {
+    for (status, (index, first)) in statuses.into_iter().zip(&begun[..count]) {
         let unit = &mut units[*index];
         *unit.status = status;
         // SAFETY: the caller's.
         unsafe {
             match (status, seals) {
-                (Status::Ok, true) => unit.hide(*first, *header_bytes),
+                (Status::Ok, true) => unit.hide(*first),
                 (Status::Ok, false) => {}
                 _ => unit.wiped(seals),
             }
         }
     }
+}
+
+fn word([a, b, c, d, e]: [u8; 5]) -> u64 {
+    u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
 }
 
 /// The first byte, bytes of the header, the packet's number.
@@ -197,13 +201,11 @@ impl<B> Unit<'_, '_, B> {
         // SAFETY: as there.
         unsafe {
             let sample = self.source.add(self.place.sample_at());
-            let mask = self.key.header.mask(&sample.cast::<[u8; 16]>().read());
+            let mask = word(self.key.header.mask(&sample.cast::<[u8; 16]>().read()));
             let hidden = Hidden {
                 first: self.source.read_volatile(),
                 number: self.source.add(at).cast::<u32>().read_unaligned(),
             };
-            let [a, b, c, d, e] = mask;
-            let mask = u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]);
             let shown = self.place.shown(hidden, mask);
             if !shown.is_of_phase {
                 self.wiped(false);
@@ -238,16 +240,16 @@ impl<B> Unit<'_, '_, B> {
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn hide(&self, first: u8, header_bytes: usize) {
-        let number_at = usize::from(self.place.number_at);
+    unsafe fn hide(&self, first: u8) {
         // SAFETY: as there.
         unsafe {
             let sample = self.destination.add(self.place.sample_at());
-            let mask = self.key.header.mask(&sample.cast::<[u8; 16]>().read());
-            *self.destination = wire::quic::FirstByte(first).masked(mask[0]).0;
-            for (at, mask) in (number_at..header_bytes).zip(&mask[1..]) {
-                *self.destination.add(at) ^= mask;
-            }
+            let mask = word(self.key.header.mask(&sample.cast::<[u8; 16]>().read()));
+            let number_at = usize::from(self.place.number_at);
+            let number = self.destination.add(number_at).cast::<u32>();
+            let hidden = self.place.hidden(first, number.read_unaligned(), mask);
+            *self.destination = hidden.first;
+            number.write_unaligned(hidden.number);
         }
     }
 

@@ -98,6 +98,17 @@ impl PacketPlace {
                 .is_none_or(|is_set| first.is_key_phase_set() == is_set),
         }
     }
+
+    /// What a mask hides of the header of a sealed packet.
+    #[inline]
+    pub(crate) fn hidden(self, first: u8, number: u32, mask: u64) -> Hidden {
+        let first = FirstByte(first);
+        let kept = u32::MAX >> (32 - 8 * first.packet_number_bytes() as u32);
+        Hidden {
+            first: first.masked(mask as u8).0,
+            number: number ^ (mask >> 8) as u32 & kept,
+        }
+    }
 }
 
 /// The parts of a header that are hidden.

@@ -42,6 +42,31 @@ impl Keys {
         }
     }
 
+    /// With the first four powers alone: for [`Self::with`].
+    #[inline(always)]
+    pub(super) fn of_first(schedule: *const Block, powers: *const [Block; 4]) -> Self {
+        Self {
+            schedule,
+            powers_end: powers.wrapping_add(1).cast(),
+            powers: 4,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn first_powers(self) -> *const [Block; 4] {
+        self.powers_end.cast::<[Block; 4]>().wrapping_sub(1)
+    }
+
+    #[inline(always)]
+    pub(super) fn with(self, powers: &Powers) -> Self {
+        Self::new(self.schedule, powers)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_of(self, other: Self) -> bool {
+        self.schedule == other.schedule
+    }
+
     /// Where the powers of `blocks` blocks begin.
     #[inline(always)]
     fn powers_of(self, blocks: usize) -> *const u8 {
@@ -54,6 +79,8 @@ pub(in crate::kernels) struct Unit<'s> {
     pub keys: Keys,
     /// Twelve bytes, and what is not looked at.
     pub iv: [u8; BLOCK_BYTES],
+    /// What hides the tag: see [`masks`].
+    pub mask: Block,
     pub aad: Segment,
     pub source: *const u8,
     pub destination: *mut u8,
@@ -64,11 +91,30 @@ pub(in crate::kernels) struct Unit<'s> {
 }
 
 /// Messages whose tags' masks are encrypted together.
-const TOGETHER: usize = 32;
+pub(super) const TOGETHER: usize = 32;
 /// Short messages that are done side by side.
 const ABREAST: usize = 4;
 
-/// Seals or opens messages.
+/// Fills in the masks of [`TOGETHER`] messages at most.
+///
+/// # Safety
+/// As for [`messages`].
+#[inline(always)]
+pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit<'_>]) {
+    let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
+    let mut schedules = [ptr::null(); TOGETHER];
+    for ((unit, mask), own) in units.iter().zip(&mut masks).zip(&mut schedules) {
+        *mask = first_counter(&unit.iv);
+        *own = unit.keys.schedule;
+    }
+    // SAFETY: the caller's word.
+    unsafe { each::<V>(&schedules[..units.len()], rounds, &mut masks) };
+    for (unit, mask) in units.iter_mut().zip(&masks) {
+        unit.mask = *mask;
+    }
+}
+
+/// Seals or opens messages that have their masks.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`; keys have so many rounds; the units passed the
@@ -78,28 +124,18 @@ const ABREAST: usize = 4;
 pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
     units: &mut [Unit<'_>],
 ) {
-    for units in units.chunks_mut(TOGETHER) {
-        let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
-        let mut schedules = [ptr::null(); TOGETHER];
-        for (index, unit) in units.iter().enumerate() {
-            masks[index] = first_counter(&unit.iv);
-            schedules[index] = unit.keys.schedule;
-        }
+    let mut at = 0;
+    while at < units.len() {
         // SAFETY: the caller's word.
-        unsafe { each::<V>(&schedules[..units.len()], ROUNDS, &mut masks) };
-        let mut at = 0;
-        while at < units.len() {
-            // SAFETY: as above.
-            unsafe {
-                if let Some(four) = units[at..].first_chunk_mut()
-                    && are_short::<V>(four)
-                {
-                    abreast::<V, SEAL, ROUNDS>(four, &masks[at..]);
-                    at += ABREAST;
-                } else {
-                    alone::<V, SEAL, ROUNDS>(&mut units[at], &masks[at]);
-                    at += 1;
-                }
+        unsafe {
+            if let Some(four) = units[at..].first_chunk_mut()
+                && are_short::<V>(four)
+            {
+                abreast::<V, SEAL, ROUNDS>(four);
+                at += ABREAST;
+            } else {
+                alone::<V, SEAL, ROUNDS>(&mut units[at]);
+                at += 1;
             }
         }
     }
@@ -108,17 +144,14 @@ pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
-    unit: &mut Unit<'_>,
-    mask: &Block,
-) {
+unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(unit: &mut Unit<'_>) {
     let (from, to) = (unit.source, unit.destination);
     // SAFETY: the caller's word.
     unsafe {
         let given = unit.given::<SEAL>();
         let mut message = Message::begin(&unit.iv);
         go_on::<V, SEAL, true, ROUNDS>(unit.keys, &mut message, unit.aad, from, to, unit.bytes);
-        unit.end::<SEAL>(&given, &message.tag(mask));
+        unit.end::<SEAL>(&given, &message.tag(&unit.mask));
     }
 }
 
@@ -126,8 +159,7 @@ unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
 #[inline(always)]
 fn are_short<V: Lanes>(units: &[Unit<'_>; ABREAST]) -> bool {
     units.iter().all(|unit| {
-        unit.bytes.max(unit.aad.len) <= V::BLOCKS * BLOCK_BYTES
-            && unit.keys.schedule == units[0].keys.schedule
+        unit.bytes.max(unit.aad.len) <= V::BLOCKS * BLOCK_BYTES && unit.keys.is_of(units[0].keys)
     })
 }
 
@@ -138,7 +170,6 @@ fn are_short<V: Lanes>(units: &[Unit<'_>; ABREAST]) -> bool {
 #[inline(always)]
 unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
     units: &mut [Unit<'_>; ABREAST],
-    masks: &[Block],
 ) {
     let keys = units[0].keys;
     // SAFETY: the caller's word.
@@ -184,7 +215,7 @@ unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
         let hashes = sums.map(|sum| sum.reduced().added().first_block());
         index = 0;
         while index < ABREAST {
-            let tag = tag(&hashes[index], &masks[index]);
+            let tag = tag(&hashes[index], &units[index].mask);
             units[index].end::<SEAL>(&given[index], &tag);
             index += 1;
         }
@@ -192,6 +223,12 @@ unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
 }
 
 impl Unit<'_> {
+    /// That are hashed.
+    #[inline(always)]
+    pub(super) fn blocks(&self) -> usize {
+        self.aad.len.div_ceil(BLOCK_BYTES) + self.bytes.div_ceil(BLOCK_BYTES) + 1
+    }
+
     /// The tag that an opened message must have, read once, and before the text is: who
     /// changes it later changes nothing.
     ///

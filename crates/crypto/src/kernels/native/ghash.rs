@@ -20,6 +20,9 @@ const BLOCK_BYTES: usize = 16;
 pub(super) const POWERS: usize = 69;
 /// That there are from the beginning: a register's.
 const FIRST: usize = 4;
+/// For messages that are longer than that: a group's of the widest registers, one register's
+/// for additional data, and one.
+pub(super) const LEAST: usize = 16 + 4 + 1;
 /// In front, so that registers of the powers below the highest are aligned.
 const PAD: usize = 3;
 /// Behind the first power: read for blocks that are none.
@@ -79,6 +82,32 @@ impl Powers {
                 index += 1;
             }
         }
+    }
+
+    /// The first four, which were made before.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`, and this is compiled for them.
+    #[inline(always)]
+    pub(super) unsafe fn begin_with<V: Lanes>(&mut self, powers: *const [Block; FIRST]) {
+        self.count = FIRST;
+        let to = self.end().wrapping_sub(FIRST * BLOCK_BYTES).cast_mut();
+        let mut at = 0;
+        while at < FIRST * BLOCK_BYTES {
+            // SAFETY: the caller's; all is our own memory.
+            unsafe {
+                let powers = V::load(powers.cast::<u8>().add(at));
+                powers.store(to.add(at));
+                powers.xor(powers.swapped()).store(to.add(at + TO_SUMS));
+            }
+            at += V::BLOCKS * BLOCK_BYTES;
+        }
+    }
+
+    /// The first four.
+    pub(super) fn first(&self) -> &[Block; FIRST] {
+        let first = &self.places[0][PAD + POWERS - FIRST..];
+        first.first_chunk().expect("there are more")
     }
 
     /// Makes powers up to `count` at least, which is [`POWERS`] at most: each time as many

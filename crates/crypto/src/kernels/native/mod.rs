@@ -8,6 +8,7 @@ mod gcm;
 mod ghash;
 mod lanes;
 mod lrw;
+mod packets;
 mod parallel;
 mod pcbc;
 mod round_keys;
@@ -21,6 +22,7 @@ use std::arch::x86_64::{__m128i, __m256i, __m512i};
 pub(super) use gcm::{Message as GcmMessage, Unit as GcmUnit, is_equal};
 use ghash::Powers;
 pub(crate) use lanes::Block;
+pub(super) use packets::{PacketSchedules, PacketUnit};
 pub(super) use round_keys::RoundKeys;
 
 use zeroize::Zeroize;
@@ -41,6 +43,9 @@ const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
 
 /// What [`gcm`](fn@gcm) uses of it.
 pub(super) const GCM_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
+
+/// What [`packets`](fn@packets) uses of it, with the powers of a key.
+const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 24 } else { 16 };
 
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
@@ -184,6 +189,33 @@ macro_rules! entries {
             /// As for [`super::gcm`](fn@super::gcm); the CPU has the set.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn gcm(seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
+                for units in units.chunks_mut(gcm::TOGETHER) {
+                    // SAFETY: forwarded from the caller.
+                    unsafe {
+                        gcm::masks::<$vector>(rounds, units);
+                        messages(seal, rounds, units);
+                    }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::packets`](fn@super::packets); the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn packets(seal: bool, rounds: usize, units: &mut [PacketUnit<'_>]) {
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    if seal {
+                        packets::run::<$vector, true>(rounds, units, messages);
+                    } else {
+                        packets::run::<$vector, false>(rounds, units, messages);
+                    }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::gcm`](fn@super::gcm), and messages have their masks.
+            #[target_feature(enable = $features)]
+            unsafe fn messages(seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
                     match (seal, rounds) {
@@ -353,6 +385,28 @@ pub(super) unsafe fn gcm(set: Instructions, seal: bool, rounds: usize, units: &m
     wipe_below::<GCM_STACK_KIB>();
 }
 
+/// Seals or opens packets, of keys of so many rounds.
+///
+/// # Safety
+/// As for [`gcm`](fn@gcm); keys were made for packets.
+pub(super) unsafe fn packets(
+    set: Instructions,
+    seal: bool,
+    rounds: usize,
+    units: &mut [PacketUnit<'_>],
+) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::packets(seal, rounds, units),
+            Instructions::Vaes => vaes::packets(seal, rounds, units),
+            Instructions::Avx | Instructions::Avx2 => avx::packets(seal, rounds, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::packets(seal, rounds, units),
+        }
+    }
+    wipe_below::<PACKETS_STACK_KIB>();
+}
+
 /// Goes on with additional data or a piece, in place: whole blocks, but the last may end with a part of one.
 ///
 /// # Safety
@@ -403,19 +457,49 @@ pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &mut GcmMes
 /// The CPU has AES-NI, and PCLMULQDQ with it.
 #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
 pub(super) unsafe fn make_powers(keys: &mut NativeKeys) {
-    use lanes::Lanes;
-    let mut zeros = [0; 16];
-    // SAFETY: forwarded from the caller; all is our own memory.
+    let powers = keys.powers.insert(Box::new(Powers::BLANK));
+    // SAFETY: forwarded from the caller.
     unsafe {
-        let key = __m128i::broadcast(keys.data.encrypting.as_ptr());
-        let none = [__m128i::zero()];
-        let block = blocks::rounds::<__m128i, 1, true, 0>(&keys.data, [key], &none);
-        block[0].store(zeros.as_mut_ptr());
-        let powers = keys.powers.insert(Box::new(Powers::BLANK));
-        powers.begin(&zeros);
+        begin_powers(powers, &keys.data);
         powers.extend::<__m128i>(ghash::POWERS);
     }
-    zeros.zeroize();
+}
+
+/// # Safety
+/// As for [`make_powers`].
+#[inline(always)]
+unsafe fn begin_powers(powers: &mut Powers, data: &RoundKeys) {
+    let mut zeros = [[0; 16]];
+    // SAFETY: forwarded from the caller; a schedule has one key more than rounds.
+    unsafe {
+        blocks::each::<__m128i>(&[blocks::schedule::<true>(data)], data.rounds, &mut zeros);
+        powers.begin(&zeros[0]);
+    }
+    zeros.as_flattened_mut().zeroize();
+}
+
+/// Expands the keys of packets into `header` and `payload`, as many places as rounds and
+/// one, and the first four powers of the hash key.
+///
+/// # Safety
+/// As for [`make_powers`].
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn expand_packets(
+    [header_key, payload_key]: [&[u8]; 2],
+    [header, payload]: [&mut [Block]; 2],
+    first: &mut [Block; 4],
+) {
+    let mut data = Box::new(RoundKeys::BLANK);
+    let mut powers = Box::new(Powers::BLANK);
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        data.expand(header_key);
+        header.copy_from_slice(&data.encrypting[..header.len()]);
+        data.expand(payload_key);
+        payload.copy_from_slice(&data.encrypting[..payload.len()]);
+        begin_powers(&mut powers, &data);
+    }
+    *first = *powers.first();
 }
 
 /// Rounds on `width` registers (8, 12 or 14) for keys of `rounds` (10, 12 or

@@ -1,0 +1,231 @@
+//! Packets of QUIC (RFC 9001 §5): many at once, the blocks that hide headers and tags
+//! together, the texts as GCM messages.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use super::blocks::each;
+use super::gcm::{self, Keys};
+use super::ghash::{LEAST, POWERS, Powers};
+use super::lanes::{Block, Lanes};
+use crate::packets::IV_BYTES;
+use crate::packets::place::{Hidden, PacketPlace, Shown, nonce};
+use crate::{Segment, Status};
+
+const BLOCK_BYTES: usize = 16;
+/// Packets whose headers are hidden together.
+const TOGETHER: usize = gcm::TOGETHER;
+
+/// What a key keeps: little, since there are as many as connections.
+#[derive(Clone, Copy)]
+pub(in crate::kernels) struct PacketSchedules {
+    /// Round keys for headers, and for payloads.
+    pub header: *const Block,
+    pub payload: *const Block,
+    /// Of the hash key, the fourth first.
+    pub powers: *const [Block; 4],
+}
+
+/// A packet, and how it ends.
+pub(in crate::kernels) struct PacketUnit<'s> {
+    pub keys: PacketSchedules,
+    pub iv: [u8; IV_BYTES],
+    pub place: PacketPlace,
+    pub source: *const u8,
+    pub destination: *mut u8,
+    /// Of the packet, its tag left out.
+    pub bytes: usize,
+    pub status: &'s mut Status,
+}
+
+/// Seals or opens packets of one suite; `messages` does GCM messages that have their masks.
+///
+/// # Safety
+/// The CPU has the instructions of `V`, keys have so many rounds; the units passed the
+/// checks; sources are readable, destinations writable, apart from each other.
+#[inline(always)]
+pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
+    rounds: usize,
+    units: &mut [PacketUnit<'_>],
+    messages: unsafe fn(bool, usize, &mut [gcm::Unit<'_>]),
+) {
+    let mut powers = Powers::BLANK;
+    for units in units.chunks_mut(TOGETHER) {
+        let mut headers = [ptr::null(); TOGETHER];
+        let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
+        let mut firsts = [0; TOGETHER];
+        let mut texts = [const { MaybeUninit::<gcm::Unit<'_>>::uninit() }; TOGETHER];
+        let mut count = 0;
+        // SAFETY: the caller's word, here and below.
+        unsafe {
+            if !SEAL {
+                samples(units, &mut headers, &mut masks, |unit| unit.source);
+                each::<V>(&headers[..units.len()], rounds, &mut masks);
+            }
+            for ((unit, mask), first) in units.iter_mut().zip(&masks).zip(&mut firsts) {
+                let header = if SEAL {
+                    unit.copied()
+                } else {
+                    unit.shown(mask)
+                };
+                *first = header.first;
+                if header.is_of_phase {
+                    texts[count].write(unit.text::<SEAL>(&header));
+                    count += 1;
+                } else {
+                    unit.destination.write_bytes(0, unit.bytes);
+                    *unit.status = Status::InvalidInput;
+                }
+            }
+            let texts = texts[..count].assume_init_mut();
+            gcm::masks::<V>(rounds, texts);
+            for run in texts.chunk_by_mut(|a, b| a.keys.is_of(b.keys)) {
+                prepare::<V>(&mut powers, run);
+                messages(SEAL, rounds, run);
+            }
+            for (unit, first) in units.iter().zip(&firsts) {
+                let is_failed = *unit.status != Status::Ok;
+                if !SEAL && is_failed {
+                    unit.destination
+                        .write_bytes(0, unit.place.header_bytes(*first));
+                }
+            }
+            if SEAL {
+                samples(units, &mut headers, &mut masks, |unit| unit.destination);
+                each::<V>(&headers[..units.len()], rounds, &mut masks);
+                for ((unit, mask), first) in units.iter().zip(&masks).zip(firsts) {
+                    unit.hide(first, mask);
+                }
+            }
+        }
+    }
+}
+
+/// Makes as many powers of a key as its packets are worth.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn prepare<V: Lanes>(powers: &mut Powers, run: &mut [gcm::Unit<'_>]) {
+    // A register costs as much as a reduction, which it saves in each long packet.
+    let worth = match run.len() {
+        1 => LEAST,
+        2 | 3 => 2 * LEAST - 5,
+        _ => POWERS,
+    };
+    let blocks = run.iter().map(gcm::Unit::blocks).max().unwrap_or(0);
+    // SAFETY: the caller's.
+    unsafe {
+        powers.begin_with::<V>(run[0].keys.first_powers());
+        powers.extend::<V>(blocks.min(worth));
+    }
+    for unit in run {
+        unit.keys = unit.keys.with(powers);
+    }
+}
+
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn samples<'s>(
+    units: &[PacketUnit<'s>],
+    headers: &mut [*const Block; TOGETHER],
+    masks: &mut [Block; TOGETHER],
+    of: impl Fn(&PacketUnit<'s>) -> *const u8,
+) {
+    for ((unit, header), mask) in units.iter().zip(headers).zip(masks) {
+        *header = unit.keys.header;
+        // SAFETY: the checks left room for a sample.
+        *mask = unsafe { of(unit).add(unit.place.sample_at()).cast::<Block>().read() };
+    }
+}
+
+impl PacketUnit<'_> {
+    /// Copies the header as it is.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn copied(&self) -> Shown {
+        // SAFETY: the checks left room for the longest header. The first byte is read once:
+        // who changes it later changes nothing.
+        unsafe {
+            let first = self.source.read_volatile();
+            let header_bytes = self.place.header_bytes(first);
+            self.destination
+                .copy_from_nonoverlapping(self.source, header_bytes);
+            *self.destination = first;
+            Shown {
+                first,
+                word: 0,
+                header_bytes,
+                number: self.place.number,
+                is_of_phase: true,
+            }
+        }
+    }
+
+    /// Copies the header without its mask.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn shown(&self, mask: &Block) -> Shown {
+        let at = usize::from(self.place.number_at);
+        // SAFETY: as there.
+        unsafe {
+            let hidden = Hidden {
+                first: self.source.read_volatile(),
+                number: self.source.add(at).cast::<u32>().read_unaligned(),
+            };
+            let shown = self.place.shown(hidden, u128::from_le_bytes(*mask) as u64);
+            self.destination.copy_from_nonoverlapping(self.source, at);
+            *self.destination = shown.first;
+            let number = self.destination.add(at).cast::<u32>();
+            number.write_unaligned(shown.word);
+            shown
+        }
+    }
+
+    #[inline(always)]
+    fn text<const SEAL: bool>(&mut self, header: &Shown) -> gcm::Unit<'_> {
+        let PacketSchedules {
+            payload, powers, ..
+        } = self.keys;
+        let mut iv = [0; BLOCK_BYTES];
+        iv[..IV_BYTES].copy_from_slice(&nonce(&self.iv, header.number));
+        let sealed = if SEAL {
+            self.destination
+        } else {
+            self.source.cast_mut()
+        };
+        gcm::Unit {
+            keys: Keys::of_first(payload, powers),
+            iv,
+            mask: [0; BLOCK_BYTES],
+            aad: Segment::new(self.destination, header.header_bytes),
+            source: self.source.wrapping_add(header.header_bytes),
+            destination: self.destination.wrapping_add(header.header_bytes),
+            bytes: self.bytes - header.header_bytes,
+            tag: sealed.wrapping_add(self.bytes).cast(),
+            status: self.status,
+        }
+    }
+
+    /// Masks the header of a sealed packet.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn hide(&self, first: u8, mask: &Block) {
+        let at = usize::from(self.place.number_at);
+        let mask = u128::from_le_bytes(*mask) as u64;
+        // SAFETY: as there.
+        unsafe {
+            let number = self.destination.add(at).cast::<u32>();
+            let hidden = self.place.hidden(first, number.read_unaligned(), mask);
+            *self.destination = hidden.first;
+            number.write_unaligned(hidden.number);
+        }
+    }
+}
