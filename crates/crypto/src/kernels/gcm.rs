@@ -26,7 +26,7 @@ pub(super) unsafe fn process(
         Algorithm::Aes192Gcm => 12,
         _ => 14,
     };
-    let together = |units: &mut [GcmUnit<'_>]| {
+    let together = |units: &mut [GcmUnit]| {
         // SAFETY: forwarded from the caller; the units are checked.
         unsafe { native::gcm(set, seal, rounds, units) };
     };
@@ -39,7 +39,7 @@ pub(super) unsafe fn process(
 }
 
 #[inline(always)]
-fn unit<'s>(key: &KernelKey, work: &Work<'_>, status: &'s mut Status) -> GcmUnit<'s> {
+fn unit(key: &KernelKey, work: &Work<'_>, status: &mut Status) -> GcmUnit {
     GcmUnit {
         keys: key.native().gcm(),
         iv: *work.iv,

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use zeroize::Zeroize;
 
-use super::native::{self, Block, PacketSchedules, PacketUnit};
+use super::native::{self, Block, PacketSchedules, PacketScratch, PacketUnit, TOGETHER};
 use crate::packets::place::PacketPlace;
 use crate::packets::{IV_BYTES, Packets, in_private};
 use crate::stack::wipe_below;
@@ -84,14 +84,14 @@ impl<const PLACES: usize> PacketKey<PLACES> {
     }
 
     #[inline(always)]
-    fn unit<'s>(
+    fn unit(
         &self,
         source: *const u8,
         destination: *mut u8,
         bytes: usize,
         iv: &[u8; 16],
-        status: &'s mut Status,
-    ) -> PacketUnit<'s> {
+        status: &mut Status,
+    ) -> PacketUnit {
         PacketUnit {
             keys: PacketSchedules {
                 header: self.header.as_ptr(),
@@ -142,16 +142,18 @@ unsafe fn of<const PLACES: usize>(
         let bytes = source.len.min(destination.len);
         key.unit(source.address, destination.address, bytes, work.iv, status)
     };
-    let together = |units: &mut [PacketUnit<'_>]| {
-        // SAFETY: forwarded from the caller; the units are checked.
-        unsafe { native::packets(set, seal, PLACES - 1, units) };
+    let together = |units: &mut [PacketUnit]| {
+        let mut scratch = PacketScratch::new();
+        for units in units.chunks_mut(TOGETHER) {
+            // SAFETY: forwarded from the caller; the units are checked.
+            unsafe { native::packets(set, seal, PLACES - 1, units, &mut scratch) };
+        }
     };
     let alone = |key: &PacketKey<PLACES>, work: &Work<'_>| {
         let run = |source, destination, bytes| {
             let mut status = Status::Ok;
             let unit = key.unit(source, destination, bytes, work.iv, &mut status);
-            // SAFETY: as above, and both are our own.
-            unsafe { native::packets(set, seal, PLACES - 1, &mut [unit]) };
+            together(&mut [unit]);
             status
         };
         // SAFETY: as above.

@@ -75,7 +75,7 @@ impl Keys {
 }
 
 /// A message whose bytes are in one piece on each side, and how it ends.
-pub(in crate::kernels) struct Unit<'s> {
+pub(in crate::kernels) struct Unit {
     pub keys: Keys,
     /// Twelve bytes, and what is not looked at.
     pub iv: [u8; BLOCK_BYTES],
@@ -87,7 +87,7 @@ pub(in crate::kernels) struct Unit<'s> {
     pub bytes: usize,
     /// Written by seal, read by open.
     pub tag: *mut Block,
-    pub status: &'s mut Status,
+    pub status: *mut Status,
 }
 
 /// Messages whose tags' masks are encrypted together.
@@ -100,7 +100,7 @@ const ABREAST: usize = 4;
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit<'_>]) {
+pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit]) {
     let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
     let mut schedules = [ptr::null(); TOGETHER];
     for ((unit, mask), own) in units.iter().zip(&mut masks).zip(&mut schedules) {
@@ -121,9 +121,7 @@ pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit<'_>]) {
 /// checks; additional data and sources are readable, destinations writable, the same or
 /// apart.
 #[inline(always)]
-pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
-    units: &mut [Unit<'_>],
-) {
+pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [Unit]) {
     let mut at = 0;
     while at < units.len() {
         // SAFETY: the caller's word.
@@ -144,7 +142,7 @@ pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(unit: &mut Unit<'_>) {
+unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(unit: &mut Unit) {
     let (from, to) = (unit.source, unit.destination);
     // SAFETY: the caller's word.
     unsafe {
@@ -157,7 +155,7 @@ unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(unit: &mut Unit
 
 /// Whether text and additional data of each fit a register, and they have one key.
 #[inline(always)]
-fn are_short<V: Lanes>(units: &[Unit<'_>; ABREAST]) -> bool {
+fn are_short<V: Lanes>(units: &[Unit; ABREAST]) -> bool {
     units.iter().all(|unit| {
         unit.bytes.max(unit.aad.len) <= V::BLOCKS * BLOCK_BYTES && unit.keys.is_of(units[0].keys)
     })
@@ -168,9 +166,7 @@ fn are_short<V: Lanes>(units: &[Unit<'_>; ABREAST]) -> bool {
 /// # Safety
 /// As for [`messages`]; they [are short](are_short).
 #[inline(always)]
-unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
-    units: &mut [Unit<'_>; ABREAST],
-) {
+unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [Unit; ABREAST]) {
     let keys = units[0].keys;
     // SAFETY: the caller's word.
     unsafe {
@@ -222,7 +218,7 @@ unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
     }
 }
 
-impl Unit<'_> {
+impl Unit {
     /// That are hashed.
     #[inline(always)]
     pub(super) fn blocks(&self) -> usize {

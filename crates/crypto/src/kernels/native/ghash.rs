@@ -9,8 +9,7 @@
 //! multiplications instead of four (Karatsuba's), with sums that are kept with the powers.
 
 use std::arch::x86_64::__m128i;
-
-use zeroize::Zeroize;
+use std::mem::MaybeUninit;
 
 use super::lanes::{Block, Lanes};
 
@@ -45,7 +44,7 @@ pub(in crate::kernels) struct Powers {
 
 impl Drop for Powers {
     fn drop(&mut self) {
-        self.places.zeroize();
+        self.wipe();
     }
 }
 
@@ -54,6 +53,30 @@ impl Powers {
         places: [[[0; BLOCK_BYTES]; PLACES]; 2],
         count: 0,
     };
+
+    /// In memory that need not be zeroed before; there are no powers yet.
+    #[inline(always)]
+    pub(super) fn begin_in(memory: &mut MaybeUninit<Self>) -> &mut Self {
+        let at = memory.as_mut_ptr();
+        // SAFETY: a count is all that has to be there: places are read by address alone,
+        // and after they were written, or for what is thrown away.
+        unsafe {
+            (&raw mut (*at).count).write(0);
+            &mut *at
+        }
+    }
+
+    /// Zeroes those that there are.
+    #[inline(always)]
+    pub(super) fn wipe(&mut self) {
+        let bytes = self.count.next_multiple_of(FIRST) * BLOCK_BYTES;
+        let start = self.end().cast_mut().wrapping_sub(bytes);
+        for start in [start, start.wrapping_add(TO_SUMS)] {
+            // SAFETY: ours.
+            unsafe { aws_lc_sys::OPENSSL_cleanse(start.cast(), bytes) };
+        }
+        self.count = 0;
+    }
 
     /// The first powers alone: a register's of four blocks.
     ///

@@ -22,7 +22,7 @@ use std::arch::x86_64::{__m128i, __m256i, __m512i};
 pub(super) use gcm::{Message as GcmMessage, Unit as GcmUnit, is_equal};
 use ghash::Powers;
 pub(crate) use lanes::Block;
-pub(super) use packets::{PacketSchedules, PacketUnit};
+pub(super) use packets::{PacketSchedules, PacketUnit, Scratch as PacketScratch, TOGETHER};
 pub(super) use round_keys::RoundKeys;
 
 use zeroize::Zeroize;
@@ -44,8 +44,8 @@ const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
 /// What [`gcm`](fn@gcm) uses of it.
 pub(super) const GCM_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 
-/// What [`packets`](fn@packets) uses of it, with the powers of a key.
-const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 24 } else { 16 };
+/// What [`packets`](fn@packets) uses of it.
+const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 16 } else { 5 };
 
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
@@ -188,7 +188,7 @@ macro_rules! entries {
             /// # Safety
             /// As for [`super::gcm`](fn@super::gcm); the CPU has the set.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn gcm(seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
+            pub(super) unsafe fn gcm(seal: bool, rounds: usize, units: &mut [GcmUnit]) {
                 for units in units.chunks_mut(gcm::TOGETHER) {
                     // SAFETY: forwarded from the caller.
                     unsafe {
@@ -201,13 +201,18 @@ macro_rules! entries {
             /// # Safety
             /// As for [`super::packets`](fn@super::packets); the CPU has the set.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn packets(seal: bool, rounds: usize, units: &mut [PacketUnit<'_>]) {
+            pub(super) unsafe fn packets(
+                seal: bool,
+                rounds: usize,
+                units: &mut [PacketUnit],
+                scratch: &mut PacketScratch,
+            ) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
                     if seal {
-                        packets::run::<$vector, true>(rounds, units, messages);
+                        packets::run::<$vector, true>(rounds, units, scratch, messages);
                     } else {
-                        packets::run::<$vector, false>(rounds, units, messages);
+                        packets::run::<$vector, false>(rounds, units, scratch, messages);
                     }
                 }
             }
@@ -215,7 +220,7 @@ macro_rules! entries {
             /// # Safety
             /// As for [`super::gcm`](fn@super::gcm), and messages have their masks.
             #[target_feature(enable = $features)]
-            unsafe fn messages(seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
+            unsafe fn messages(seal: bool, rounds: usize, units: &mut [GcmUnit]) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
                     match (seal, rounds) {
@@ -372,7 +377,7 @@ pub(super) unsafe fn parallel(
 ///
 /// # Safety
 /// As for [`xts`](fn@xts); the additional data is readable, and the keys were made for GCM.
-pub(super) unsafe fn gcm(set: Instructions, seal: bool, rounds: usize, units: &mut [GcmUnit<'_>]) {
+pub(super) unsafe fn gcm(set: Instructions, seal: bool, rounds: usize, units: &mut [GcmUnit]) {
     // SAFETY: forwarded from the caller.
     unsafe {
         match set {
@@ -393,15 +398,18 @@ pub(super) unsafe fn packets(
     set: Instructions,
     seal: bool,
     rounds: usize,
-    units: &mut [PacketUnit<'_>],
+    units: &mut [PacketUnit],
+    scratch: &mut PacketScratch,
 ) {
     // SAFETY: forwarded from the caller.
     unsafe {
         match set {
-            Instructions::Avx512 => avx512::packets(seal, rounds, units),
-            Instructions::Vaes => vaes::packets(seal, rounds, units),
-            Instructions::Avx | Instructions::Avx2 => avx::packets(seal, rounds, units),
-            Instructions::AesNi | Instructions::Baseline => aes_ni::packets(seal, rounds, units),
+            Instructions::Avx512 => avx512::packets(seal, rounds, units, scratch),
+            Instructions::Vaes => vaes::packets(seal, rounds, units, scratch),
+            Instructions::Avx | Instructions::Avx2 => avx::packets(seal, rounds, units, scratch),
+            Instructions::AesNi | Instructions::Baseline => {
+                aes_ni::packets(seal, rounds, units, scratch)
+            }
         }
     }
     wipe_below::<PACKETS_STACK_KIB>();

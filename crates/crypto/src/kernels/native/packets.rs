@@ -14,7 +14,7 @@ use crate::{Segment, Status};
 
 const BLOCK_BYTES: usize = 16;
 /// Packets whose headers are hidden together.
-const TOGETHER: usize = gcm::TOGETHER;
+pub(in crate::kernels) const TOGETHER: usize = gcm::TOGETHER;
 
 /// What a key keeps: little, since there are as many as connections.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(in crate::kernels) struct PacketSchedules {
 }
 
 /// A packet, and how it ends.
-pub(in crate::kernels) struct PacketUnit<'s> {
+pub(in crate::kernels) struct PacketUnit {
     pub keys: PacketSchedules,
     pub iv: [u8; IV_BYTES],
     pub place: PacketPlace,
@@ -35,10 +35,27 @@ pub(in crate::kernels) struct PacketUnit<'s> {
     pub destination: *mut u8,
     /// Of the packet, its tag left out.
     pub bytes: usize,
-    pub status: &'s mut Status,
+    pub status: *mut Status,
 }
 
-/// Seals or opens packets of one suite; `messages` does GCM messages that have their masks.
+/// What a batch needs beside its packets; it stands in the frame of who calls, so that what
+/// is wiped below that is little.
+pub(in crate::kernels) struct Scratch {
+    powers: MaybeUninit<Powers>,
+    texts: [MaybeUninit<gcm::Unit>; TOGETHER],
+}
+
+impl Scratch {
+    pub(in crate::kernels) const fn new() -> Self {
+        Self {
+            powers: MaybeUninit::uninit(),
+            texts: [const { MaybeUninit::uninit() }; TOGETHER],
+        }
+    }
+}
+
+/// Seals or opens packets of one suite, [`TOGETHER`] at most; `messages` does GCM messages
+/// that have their masks.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`, keys have so many rounds; the units passed the
@@ -46,56 +63,54 @@ pub(in crate::kernels) struct PacketUnit<'s> {
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
     rounds: usize,
-    units: &mut [PacketUnit<'_>],
-    messages: unsafe fn(bool, usize, &mut [gcm::Unit<'_>]),
+    units: &mut [PacketUnit],
+    scratch: &mut Scratch,
+    messages: unsafe fn(bool, usize, &mut [gcm::Unit]),
 ) {
-    let mut powers = Powers::BLANK;
-    for units in units.chunks_mut(TOGETHER) {
-        let mut headers = [ptr::null(); TOGETHER];
-        let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
-        let mut firsts = [0; TOGETHER];
-        let mut texts = [const { MaybeUninit::<gcm::Unit<'_>>::uninit() }; TOGETHER];
-        let mut count = 0;
-        // SAFETY: the caller's word, here and below.
-        unsafe {
-            if !SEAL {
-                samples(units, &mut headers, &mut masks, |unit| unit.source);
-                each::<V>(&headers[..units.len()], rounds, &mut masks);
+    let mut headers = [ptr::null(); TOGETHER];
+    let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
+    let mut firsts = [0; TOGETHER];
+    let mut count = 0;
+    // SAFETY: the caller's word, here and below.
+    unsafe {
+        if !SEAL {
+            samples(units, &mut headers, &mut masks, |unit| unit.source);
+            each::<V>(&headers[..units.len()], rounds, &mut masks);
+        }
+        for ((unit, mask), first) in units.iter_mut().zip(&masks).zip(&mut firsts) {
+            let header = if SEAL {
+                unit.copied()
+            } else {
+                unit.shown(mask)
+            };
+            *first = header.first;
+            if header.is_of_phase {
+                scratch.texts[count].write(unit.text::<SEAL>(&header));
+                count += 1;
+            } else {
+                *unit.status = Status::InvalidInput;
             }
-            for ((unit, mask), first) in units.iter_mut().zip(&masks).zip(&mut firsts) {
-                let header = if SEAL {
-                    unit.copied()
-                } else {
-                    unit.shown(mask)
-                };
-                *first = header.first;
-                if header.is_of_phase {
-                    texts[count].write(unit.text::<SEAL>(&header));
-                    count += 1;
-                } else {
-                    unit.destination.write_bytes(0, unit.bytes);
-                    *unit.status = Status::InvalidInput;
-                }
+        }
+        let texts = scratch.texts[..count].assume_init_mut();
+        gcm::masks::<V>(rounds, texts);
+        let powers = Powers::begin_in(&mut scratch.powers);
+        for run in texts.chunk_by_mut(|a, b| a.keys.is_of(b.keys)) {
+            prepare::<V>(powers, run);
+            messages(SEAL, rounds, run);
+        }
+        powers.wipe();
+        texts
+            .iter_mut()
+            .for_each(|text| text.mask = [0; BLOCK_BYTES]);
+        if SEAL {
+            samples(units, &mut headers, &mut masks, |unit| unit.destination);
+            each::<V>(&headers[..units.len()], rounds, &mut masks);
+            for ((unit, mask), first) in units.iter().zip(&masks).zip(firsts) {
+                unit.hide(first, mask);
             }
-            let texts = texts[..count].assume_init_mut();
-            gcm::masks::<V>(rounds, texts);
-            for run in texts.chunk_by_mut(|a, b| a.keys.is_of(b.keys)) {
-                prepare::<V>(&mut powers, run);
-                messages(SEAL, rounds, run);
-            }
-            for (unit, first) in units.iter().zip(&firsts) {
-                let is_failed = *unit.status != Status::Ok;
-                if !SEAL && is_failed {
-                    unit.destination
-                        .write_bytes(0, unit.place.header_bytes(*first));
-                }
-            }
-            if SEAL {
-                samples(units, &mut headers, &mut masks, |unit| unit.destination);
-                each::<V>(&headers[..units.len()], rounds, &mut masks);
-                for ((unit, mask), first) in units.iter().zip(&masks).zip(firsts) {
-                    unit.hide(first, mask);
-                }
+        } else {
+            for unit in units.iter().filter(|unit| *unit.status != Status::Ok) {
+                unit.destination.write_bytes(0, unit.bytes);
             }
         }
     }
@@ -106,7 +121,7 @@ pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-unsafe fn prepare<V: Lanes>(powers: &mut Powers, run: &mut [gcm::Unit<'_>]) {
+unsafe fn prepare<V: Lanes>(powers: &mut Powers, run: &mut [gcm::Unit]) {
     // A register costs as much as a reduction, which it saves in each long packet.
     let worth = match run.len() {
         1 => LEAST,
@@ -127,11 +142,11 @@ unsafe fn prepare<V: Lanes>(powers: &mut Powers, run: &mut [gcm::Unit<'_>]) {
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-unsafe fn samples<'s>(
-    units: &[PacketUnit<'s>],
+unsafe fn samples(
+    units: &[PacketUnit],
     headers: &mut [*const Block; TOGETHER],
     masks: &mut [Block; TOGETHER],
-    of: impl Fn(&PacketUnit<'s>) -> *const u8,
+    of: impl Fn(&PacketUnit) -> *const u8,
 ) {
     for ((unit, header), mask) in units.iter().zip(headers).zip(masks) {
         *header = unit.keys.header;
@@ -140,7 +155,7 @@ unsafe fn samples<'s>(
     }
 }
 
-impl PacketUnit<'_> {
+impl PacketUnit {
     /// Copies the header as it is.
     ///
     /// # Safety
@@ -188,7 +203,7 @@ impl PacketUnit<'_> {
     }
 
     #[inline(always)]
-    fn text<const SEAL: bool>(&mut self, header: &Shown) -> gcm::Unit<'_> {
+    fn text<const SEAL: bool>(&mut self, header: &Shown) -> gcm::Unit {
         let PacketSchedules {
             payload, powers, ..
         } = self.keys;
