@@ -5,38 +5,61 @@
 #   scripts/quic-captures.sh FOLDER            every case
 #   scripts/quic-captures.sh FOLDER CASE…      only those: plain, go-plain …
 #
-# Needs root, tcpdump and python3; go for the cases go-…, which are left out else. It
-# downloads aioquic and quic-go.
+# Needs root, tcpdump, python3 and openssl. Where these lack, cases are left out: go for
+# go-…; cargo, cmake and a C++ compiler for quiche-…. It downloads aioquic, quic-go and
+# quiche.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [CASE…]" >&2; exit 2; }
 folder=$1
 shift
 [ $# -gt 0 ] || set -- plain aes256 chacha20 v2 v1-to-v2 retry retry-v2 key-updates ids long-ids \
-    zero-rtt loss migration several version-negotiation go-plain go-v2 go-key-updates
+    zero-rtt loss migration several version-negotiation go-plain go-v2 go-key-updates \
+    quiche-plain quiche-chacha20 quiche-retry quiche-migration quiche-zero-rtt
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/quic-captures"
 command -v tcpdump >/dev/null || { echo "no tcpdump here; apt-get install tcpdump" >&2; exit 1; }
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
+export CERTIFICATES="$tools"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+    -subj /CN=localhost -keyout "$tools/key.pem" -out "$tools/cert.pem" 2>/dev/null
+
+# Whether a case of that stack is wanted, and may be built with those tools.
+wants() {
+    stack=$1
+    shift
+    case " $cases " in *" $stack-"*) ;; *) return 1 ;; esac
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || { echo "skipped: $stack-…, no $tool here"; return 1; }
+    done
+}
+
+cases=$*
 python3 -m venv "$tools/python"
 "$tools/python/bin/pip" -q install aioquic==1.7.2
-if command -v go >/dev/null; then
-    (cd quic-go && go build -o "$tools/quic-go" .)
-else
-    echo "skipped: go-…, no go here"
+if wants go go; then
+    (cd quic-go && go build -o "$tools/go" .)
+fi
+if wants quiche cargo cmake c++; then
+    CARGO_TARGET_DIR="$tools/target" cargo build -q --release --locked \
+        --manifest-path quiche/Cargo.toml
+    mv "$tools/target/release/quiche-capture" "$tools/quiche"
 fi
 
 # One case in a network namespace of its own, captured from its first packet on.
 run() {
     case $1 in
-        go-*)
-            [ -x "$tools/quic-go" ] || return 0
-            set -- "$1" "$tools/quic-go" "${1#go-}"
+        go-* | quiche-*)
+            stack=${1%%-*}
+            [ -x "$tools/$stack" ] || return 0
+            set -- "$1" "$tools/$stack" "${1#*-}"
             ;;
         *) set -- "$1" "$tools/python/bin/python aioquic_capture.py" "$1" ;;
     esac
+    # BoringSSL prefers AES unless the CPU seems to lack it.
+    case $1 in quiche-chacha20) set -- "$1" "env OPENSSL_ia32cap=~0x200000200000000 $2" "$3" ;; esac
     # shellcheck disable=SC2016,SC2086 # Expanded within; a program and its argument.
     unshare --net sh -euc '
         ip link set lo up

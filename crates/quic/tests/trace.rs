@@ -19,7 +19,7 @@ fn names() -> Vec<String> {
     });
     let mut names: Vec<_> = names.collect();
     names.sort();
-    assert!(names.len() >= 18, "{names:?}");
+    assert!(names.len() >= 23, "{names:?}");
     names
 }
 
@@ -124,6 +124,7 @@ fn what_the_cases_are_about_is_seen() {
         ("plain", Suite::Aes128Gcm),
         ("aes256", Suite::Aes256Gcm),
         ("chacha20", Suite::ChaCha20Poly1305),
+        ("quiche-chacha20", Suite::ChaCha20Poly1305),
     ] {
         let (_, connection) = one(name);
         assert_eq!(connection.suite, Some(suite));
@@ -132,18 +133,22 @@ fn what_the_cases_are_about_is_seen() {
     for name in ["v2", "v1-to-v2", "retry-v2", "version-negotiation", "go-v2"] {
         assert_eq!(one(name).1.version, Protocol::V2, "{name}");
     }
-    for name in ["retry", "retry-v2"] {
+    for name in ["retry", "retry-v2", "quiche-retry"] {
         assert_eq!(count(&one(name).0, Kind::Retry), 1, "{name}");
     }
     assert!(count(&one("version-negotiation").0, Kind::VersionNegotiation) > 0);
-    assert!(count(&one("zero-rtt").0, Kind::ZeroRtt) > 0);
+    for name in ["zero-rtt", "quiche-zero-rtt"] {
+        assert!(count(&one(name).0, Kind::ZeroRtt) > 0, "{name}");
+    }
     assert_eq!(one("key-updates").1.key_updates, [3, 3]);
     let updates = one("go-key-updates").1.key_updates;
     assert!(updates.iter().all(|count| *count > 0), "{updates:?}");
     assert_eq!(whole("several").connections.len(), 5);
-    let (summary, connection) = one("migration");
-    assert_eq!(summary.connections.len(), 1);
-    assert_eq!(connection.packets, summary.packets);
+    for name in ["migration", "quiche-migration"] {
+        let (summary, connection) = one(name);
+        assert_eq!(summary.connections.len(), 1, "{name}");
+        assert_eq!(connection.packets, summary.packets, "{name}");
+    }
 }
 
 #[test]
