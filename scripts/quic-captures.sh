@@ -6,8 +6,8 @@
 #   scripts/quic-captures.sh FOLDER CASE…      only those: plain, go-plain …
 #
 # Needs root, tcpdump, python3 and openssl. Where these lack, cases are left out: go for
-# go-…; cargo, cmake and a C++ compiler for quiche-…. It downloads aioquic, quic-go and
-# quiche.
+# go-…; cargo, cmake and a C++ compiler for quiche-…; a C compiler, libngtcp2-dev and
+# libngtcp2-crypto-gnutls-dev for ngtcp2-…. It downloads aioquic, quic-go and quiche.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [CASE…]" >&2; exit 2; }
@@ -15,7 +15,9 @@ folder=$1
 shift
 [ $# -gt 0 ] || set -- plain aes256 chacha20 v2 v1-to-v2 retry retry-v2 key-updates ids long-ids \
     zero-rtt loss migration several version-negotiation go-plain go-v2 go-key-updates \
-    quiche-plain quiche-chacha20 quiche-retry quiche-migration quiche-zero-rtt
+    quiche-plain quiche-chacha20 quiche-retry quiche-migration quiche-zero-rtt \
+    ngtcp2-plain ngtcp2-aes256 ngtcp2-ccm ngtcp2-draft ngtcp2-retry \
+    ngtcp2-key-updates ngtcp2-migration ngtcp2-reset
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/quic-captures"
@@ -47,11 +49,15 @@ if wants quiche cargo cmake c++; then
         --manifest-path quiche/Cargo.toml
     mv "$tools/target/release/quiche-capture" "$tools/quiche"
 fi
+if wants ngtcp2 cc; then
+    cc -O1 -Wall -o "$tools/ngtcp2" ngtcp2.c -lngtcp2_crypto_gnutls -lngtcp2 -lgnutls ||
+        echo "skipped: ngtcp2-…, no libngtcp2-dev and libngtcp2-crypto-gnutls-dev here"
+fi
 
 # One case in a network namespace of its own, captured from its first packet on.
 run() {
     case $1 in
-        go-* | quiche-*)
+        go-* | quiche-* | ngtcp2-*)
             stack=${1%%-*}
             [ -x "$tools/$stack" ] || return 0
             set -- "$1" "$tools/$stack" "${1#*-}"
