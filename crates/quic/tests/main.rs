@@ -10,3 +10,4 @@ mod make;
 mod packets;
 mod round_trip;
 mod trace;
+mod unopened;

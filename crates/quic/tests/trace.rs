@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lockgate_quic::capture::{Capture, Datagrams, Item, KeyLog, Writer};
+use lockgate_quic::capture::{Capture, Datagram, Datagrams, Item, KeyLog, Writer};
 use lockgate_quic::trace::{Kind, Reason, Summary, Trace, trace};
 use lockgate_quic::{Protocol, Suite};
 
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures")
 }
 
-fn names() -> Vec<String> {
+pub fn names() -> Vec<String> {
     let all = std::fs::read_dir(folder()).unwrap();
     let names = all.filter_map(|entry| {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -27,8 +27,20 @@ fn names() -> Vec<String> {
     names
 }
 
-fn read(name: &str, kind: &str) -> Vec<u8> {
+pub fn read(name: &str, kind: &str) -> Vec<u8> {
     std::fs::read(folder().join(format!("{name}.{kind}"))).unwrap()
+}
+
+pub fn datagrams(name: &str) -> Vec<Datagram> {
+    let mut datagrams = Datagrams::new();
+    let capture = read(name, "pcap");
+    let all = Capture::open(&capture[..]).unwrap().map(|item| {
+        let Item::Packet(frame) = item.unwrap() else {
+            panic!("tcpdump writes packets only");
+        };
+        datagrams.datagram(&frame).expect("all are UDP")
+    });
+    all.collect()
 }
 
 /// What is made of a capture, of which `change` may change and leave out datagrams.
@@ -36,12 +48,7 @@ fn traced(name: &str, keys: &[u8], mut change: impl FnMut(u64, &mut Vec<u8>) -> 
     let backend = crypto::by_name("aws-lc").unwrap();
     let keys = KeyLog::read(keys).unwrap();
     let mut trace = Trace::new(&*backend, keys);
-    let mut datagrams = Datagrams::new();
-    for item in Capture::open(&read(name, "pcap")[..]).unwrap() {
-        let Item::Packet(frame) = item.unwrap() else {
-            panic!("tcpdump writes packets only");
-        };
-        let mut datagram = datagrams.datagram(&frame).expect("all are UDP");
+    for mut datagram in datagrams(name) {
         if change(datagram.number, &mut datagram.payload) {
             trace.take(&datagram);
         }
@@ -49,12 +56,15 @@ fn traced(name: &str, keys: &[u8], mut change: impl FnMut(u64, &mut Vec<u8>) -> 
     trace.finish()
 }
 
-fn whole(name: &str) -> Summary {
+pub fn whole(name: &str) -> Summary {
     traced(name, &read(name, "keys"), |_, _| true)
 }
 
+/// Connection, stream, sender, bytes and digest.
+pub type Row = (String, u64, String, u64, String);
+
 /// Streams as the applications saw them, without the connection's id where that is not known.
-fn expected(name: &str) -> Vec<(String, u64, String, u64, String)> {
+pub fn expected(name: &str) -> Vec<Row> {
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&read(name, "json")).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let row = |row: &serde_json::Value| {
@@ -72,7 +82,7 @@ fn expected(name: &str) -> Vec<(String, u64, String, u64, String)> {
     rows
 }
 
-fn found(summary: &Summary, with_id: bool) -> Vec<(String, u64, String, u64, String)> {
+pub fn found(summary: &Summary, with_id: bool) -> Vec<Row> {
     let of = summary.connections.iter().flat_map(|own| {
         let id = if with_id {
             own.id.clone()
@@ -257,15 +267,7 @@ fn a_capture_that_begins_late_says_so() {
 fn the_order_of_datagrams_does_not_matter() {
     let backend = crypto::by_name("aws-lc").unwrap();
     for name in ["plain", "retry", "ids", "v1-to-v2", "zero-rtt"] {
-        let mut datagrams = Datagrams::new();
-        let bytes = read(name, "pcap");
-        let all = Capture::open(&bytes[..]).unwrap();
-        let mut all: Vec<_> = all
-            .filter_map(|item| match item.unwrap() {
-                Item::Packet(frame) => datagrams.datagram(&frame),
-                Item::Secrets(_) => None,
-            })
-            .collect();
+        let mut all = datagrams(name);
         for pair in all.chunks_mut(2) {
             pair.reverse();
         }
