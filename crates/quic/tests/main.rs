@@ -1,6 +1,7 @@
 //! The integration tests of `quic` in one program.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
+mod cut;
 mod formats;
 mod fragments;
 mod hostile;
