@@ -69,14 +69,16 @@ run() {
     # shellcheck disable=SC2016,SC2086 # Expanded within; a program and its argument.
     unshare --net sh -euc '
         ip link set lo up
-        tcpdump -i lo --immediate-mode -U -s 0 -w "$1.pcap" udp port 4433 2>"$1.log" &
+        # A frame in its buffer is as large as loopback allows: few fit in the usual one.
+        tcpdump -i lo --immediate-mode -U -s 0 -B 65536 -w "$1.pcap" udp port 4433 2>"$1.log" &
         while ! grep -qs listening "$1.log"; do sleep 0.1; done
         shift_of=$1
         shift
         timeout 60 "$@" 4433 "$shift_of.keys" "$shift_of.json"
-        sleep 0.3
+        sleep 1
         kill $!
         wait $! || true
+        grep "^0 packets dropped by kernel" "$shift_of.log" >/dev/null || { cat "$shift_of.log" >&2; exit 1; }
         rm "$shift_of.log"
     ' sh "$folder/$1" $2 "$3"
     echo "$1: $(wc -c <"$folder/$1.pcap") bytes"
