@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use lockgate_quic::capture::{Datagram, KeyLog, Label};
 use lockgate_quic::protection::{HeaderKey, PacketKey, TAG_BYTES};
 use lockgate_quic::trace::{Kind, Reason, Side, Summary, Trace};
-use lockgate_quic::{Protocol, Suite};
+use lockgate_quic::{Protocol, Secret, Suite};
 
 use crate::trace::{Row, datagrams, expected, found, read, whole};
 
@@ -87,37 +87,91 @@ fn a_packet_of_another_version_disturbs_nothing() {
     }
 }
 
-/// The 1-RTT packet number 1000 of the client, as its first phase seals it.
-fn sealed(all: &[Datagram], first: u8, keys: &[u8]) -> Vec<u8> {
+/// Seals a packet whose number, 1000, is at `number_at`.
+fn seal(first: &Secret, secret: &Secret, packet: &mut [u8], number_at: usize) {
     let backend = crypto::by_name("aws-lc").unwrap();
-    let text = std::str::from_utf8(keys).unwrap();
+    let (protocol, suite) = (Protocol::V1, Suite::Aes128Gcm);
+    let header = HeaderKey::derive(protocol, suite, first);
+    let payload = PacketKey::derive(&*backend, protocol, suite, secret).unwrap();
+    payload.seal(&header, packet, number_at, 1000).unwrap();
+}
+
+/// Its number, PING frames, and room for the tag.
+fn body() -> Vec<u8> {
+    [&[0x03, 0xe8][..], &[1; 30], &[0; TAG_BYTES]].concat()
+}
+
+/// A 1-RTT packet of the client, as it seals them after so many key updates.
+fn one_rtt(name: &str, first: u8, updates: usize) -> Vec<u8> {
+    let (all, keys) = (datagrams(name), read(name, "keys"));
+    let text = std::str::from_utf8(&keys).unwrap();
     let random = text.split(' ').nth(1).unwrap();
     let byte = |at| u8::from_str_radix(&random[2 * at..2 * at + 2], 16).unwrap();
-    let keys = KeyLog::read(keys).unwrap();
-    let secret = keys.secret(&std::array::from_fn(byte), Label::ClientTraffic);
-    let (suite, secret) = (Suite::Aes128Gcm, secret.unwrap());
-    let header = HeaderKey::derive(Protocol::V1, suite, secret);
-    let payload = PacketKey::derive(&*backend, Protocol::V1, suite, secret).unwrap();
+    let log = KeyLog::read(&keys[..]).unwrap();
+    let secret = log.secret(&std::array::from_fn(byte), Label::ClientTraffic);
+    let secret = secret.unwrap();
+    let next = |own: Secret, _| Protocol::V1.next_secret(Suite::Aes128Gcm, &own);
+    let now = (0..updates).fold(secret.clone(), next);
     let is_short = |one: &&Datagram| one.source == all[0].source && one.payload[0] & 0x80 == 0;
     let id = &all.iter().find(is_short).unwrap().payload[1..9];
-    // PING frames.
-    let mut packet = [&[first][..], id, &[0x03, 0xe8], &[1; 30], &[0; TAG_BYTES]].concat();
-    payload.seal(&header, &mut packet, 9, 1000).unwrap();
+    let mut packet = [&[first][..], id, &body()].concat();
+    seal(secret, &now, &mut packet, 9);
+    packet
+}
+
+/// An Initial packet of a side, with ids of eight bytes.
+fn initial(all: &[Datagram], first: u8, from: Side) -> Vec<u8> {
+    let [client, server] = &Protocol::V1.initial_secrets(&all[0].payload[6..14]);
+    let secret = if from == Side::Client { client } else { server };
+    let head = match from {
+        Side::Client => &all[0].payload[1..23],
+        Side::Server => &[&[0, 0, 0, 1][..], &all[0].payload[14..23], &[0]].concat(),
+    };
+    let (token_bytes, body) = (0, body());
+    let length = [0x40, body.len() as u8];
+    let mut packet = [&[first][..], head, &[token_bytes], &length, &body].concat();
+    let number_at = packet.len() - body.len();
+    seal(secret, secret, &mut packet, number_at);
     packet
 }
 
 #[test]
 fn reserved_bits_under_a_tag_that_matches_are_said() {
-    let (all, keys) = (datagrams("plain"), read("plain", "keys"));
-    for reserved in [0x08, 0x10, 0x18] {
-        let packet = sealed(&all, 0x41 | reserved, &keys);
-        let more = behind(&all, Side::Client, packet);
-        adds("plain", more, Kind::OneRtt, Reason::ReservedBits);
+    let reason = Reason::ReservedBits;
+    for (name, updates) in [("plain", 0), ("key-updates", 3), ("key-updates", 4)] {
+        let all = datagrams(name);
+        let first = 0x41 | (updates as u8 & 1) << 2;
+        for reserved in [0x08, 0x10, 0x18] {
+            let packet = one_rtt(name, first | reserved, updates);
+            adds(
+                name,
+                behind(&all, Side::Client, packet),
+                Kind::OneRtt,
+                reason,
+            );
+        }
+        // Without them it opens.
+        let more = behind(&all, Side::Client, one_rtt(name, first, updates));
+        let summary = traced(&read(name, "keys"), &[all, vec![more]].concat());
+        assert_eq!(summary.unopened, []);
     }
-    // Without them it opens.
-    let more = behind(&all, Side::Client, sealed(&all, 0x41, &keys));
-    let summary = traced(&keys, &[all, vec![more]].concat());
-    assert_eq!(summary.unopened, []);
+    let all = datagrams("plain");
+    for from in Side::ALL {
+        for reserved in [0x04, 0x08, 0x0c] {
+            let packet = initial(&all, 0xc1 | reserved, from);
+            adds("plain", behind(&all, from, packet), Kind::Initial, reason);
+        }
+        let more = behind(&all, from, initial(&all, 0xc1, from));
+        let summary = traced(&read("plain", "keys"), &[all.clone(), vec![more]].concat());
+        assert_eq!(summary.unopened, []);
+    }
+    // Of a connection's first packet, too.
+    let first = behind(&all, Side::Client, initial(&all, 0xc5, Side::Client));
+    let summary = traced(b"", &[first]);
+    assert_eq!(
+        summary.reasons.into_iter().collect::<Vec<_>>(),
+        [(reason, 1)]
+    );
 }
 
 /// Only a token that the connection was told makes a reset.

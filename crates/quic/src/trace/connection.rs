@@ -226,6 +226,8 @@ impl<'b> Connection<'b> {
             let own = &mut self.initial[at].sides[from as usize];
             match own.open(sealed, largest, payload) {
                 Ok(shown) => return Ok(shown),
+                // The tag matches: no other key opens it.
+                Err(OpenError::ReservedBits) => return Err(Reason::ReservedBits),
                 Err(error) => failed = reason(error),
             }
         }
@@ -262,6 +264,7 @@ impl<'b> Connection<'b> {
                     self.later.insert((from, level), own);
                     return Ok(());
                 }
+                Err(OpenError::ReservedBits) => return Err(Reason::ReservedBits),
                 Err(error) => failed = reason(error),
             }
         }

@@ -285,9 +285,7 @@ impl<'b> Trace<'b> {
                     learnt.ids.push(long.source);
                     return self.opened(seen, kind, route, learnt);
                 }
-                Err(reason) => {
-                    failed.get_or_insert((route.connection, reason));
-                }
+                Err(reason) => fail(&mut failed, route, reason),
             }
         }
         if level == Level::Initial
@@ -313,7 +311,12 @@ impl<'b> Trace<'b> {
     ) -> Option<Outcome> {
         let mut own = Connection::new(self.backend, version, long.destination, &self.room);
         let from = (Level::Initial, Side::Client);
-        let mut learnt = own.open(&self.keys, version, from, sealed).ok()?;
+        let mut learnt = match own.open(&self.keys, version, from, sealed) {
+            Err(reason @ Reason::ReservedBits) => {
+                return Some(Outcome::failed(Kind::Initial, reason));
+            }
+            opened => opened.ok()?,
+        };
         if self.connections.len() == CONNECTIONS_MAX {
             return Some(Outcome::failed(Kind::Initial, Reason::Connections));
         }
@@ -374,9 +377,7 @@ impl<'b> Trace<'b> {
             let version = own.version;
             match own.open(&self.keys, version, from, &sealed) {
                 Ok(learnt) => return self.opened(seen, Kind::OneRtt, route, learnt),
-                Err(reason) => {
-                    failed.get_or_insert((route.connection, reason));
-                }
+                Err(reason) => fail(&mut failed, route, reason),
             }
         }
         if let Some(route) = on_path
@@ -440,6 +441,13 @@ impl<'b> Trace<'b> {
             return self.opened(seen, Kind::Retry, route, learnt);
         }
         failed(reason)
+    }
+}
+
+/// The first reason is told, unless a tag matches later: then it is of that connection.
+fn fail(failed: &mut Option<(usize, Reason)>, route: Route, reason: Reason) {
+    if failed.is_none() || reason == Reason::ReservedBits {
+        *failed = Some((route.connection, reason));
     }
 }
 

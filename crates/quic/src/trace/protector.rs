@@ -103,6 +103,8 @@ impl<'b> Protector<'b> {
                 self.advance();
                 return Ok(opened);
             }
+            // The tag matches: no other key opens it.
+            Err((_, error @ OpenError::ReservedBits)) => return Err(error),
             Err(failed) => failed,
         };
         let before = self.before.as_ref().ok_or(error)?;
