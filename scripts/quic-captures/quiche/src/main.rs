@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use quiche::{Config, Connection, ConnectionId, Header, PathEvent, Type};
+use quiche::{Config, Connection, ConnectionId, Header, Type};
 use sha2::{Digest, Sha256};
 
 type Error = Box<dyn std::error::Error>;
@@ -258,11 +258,6 @@ impl Pair<'_> {
                     let spare = ConnectionId::from_vec(self.random.bytes(16));
                     let token = u128::from(self.random.below(1 << 40));
                     server.connection.new_scid(&spare, token, false)?;
-                }
-                while let Some(event) = server.connection.path_event_next() {
-                    if let PathEvent::PeerMigrated(..) = event {
-                        eprintln!("{event:?}");
-                    }
                 }
                 server.push()?;
                 server.tick();
