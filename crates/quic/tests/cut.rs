@@ -4,7 +4,8 @@
 use lockgate_quic::capture::{Capture, Datagram, KeyLog, Writer};
 use lockgate_quic::trace::{Reason, Summary, Traced, trace};
 
-use crate::trace::{datagrams, read};
+use crate::trace::{Row, datagrams, expected, found, names, read};
+use proptest::prelude::*;
 
 /// Every place when thorough; else some, at a stride that is no length of a header.
 const STRIDE: u32 = 29;
@@ -95,5 +96,47 @@ fn a_packet_that_ends_anywhere_does_not_open_and_the_others_do() {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64, 4096)))]
+
+    /// Datagrams are lost, come again and come late: a stream that is whole is the one that
+    /// was sent, and of packets none opens that did not.
+    #[test]
+    fn whatever_is_lost_no_stream_is_another(
+        at in any::<proptest::sample::Index>(),
+        fates in proptest::collection::vec(0_u8..20, 600),
+        is_twice in any::<bool>(),
+    ) {
+        let names = names();
+        let name = at.get(&names);
+        let all = datagrams(name);
+        let mut changed = Vec::new();
+        let mut late: Option<Datagram> = None;
+        for (one, fate) in all.iter().zip(fates.iter().cycle()) {
+            match fate {
+                0 => continue,
+                1 if is_twice => changed.push(one.clone()),
+                2 => changed.extend(late.replace(one.clone())),
+                _ => {}
+            }
+            if *fate != 2 {
+                changed.push(one.clone());
+            }
+        }
+        changed.extend(late);
+        let summary = traced(&read(name, "keys"), &written(&changed)).unwrap().summary;
+        let streams = expected(name);
+        let with_id = streams.iter().all(|row| !row.0.is_empty());
+        let got: Vec<_> = found(&summary, with_id);
+        // Where an application reads no stream to its end, it does not tell of it.
+        let of = |row: &Row| streams.iter().find(|own| own.0 == row.0 && own.1 == row.1 && own.2 == row.2);
+        for row in &got {
+            prop_assert!(of(row).is_none_or(|own| own == row), "{name} {row:?}");
+        }
+        let whole = traced(&read(name, "keys"), &written(&all)).unwrap().summary;
+        prop_assert!(is_twice || summary.opened <= whole.opened, "{name}");
     }
 }
