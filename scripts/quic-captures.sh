@@ -8,6 +8,9 @@
 # Needs root, tcpdump, python3 and openssl. Where these lack, cases are left out: go for
 # go-…; cargo, cmake and a C++ compiler for quiche-…; a C compiler, libngtcp2-dev and
 # libngtcp2-crypto-gnutls-dev for ngtcp2-…. It downloads aioquic, quic-go and quiche.
+#
+# ngtcp2 of 1.0 and above has the cases ngtcp2-v2 and ngtcp2-v1-to-v2, that of Debian 12
+# ngtcp2-draft; CPATH and LIBRARY_PATH name another than the system's.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [CASE…]" >&2; exit 2; }
@@ -16,8 +19,8 @@ shift
 [ $# -gt 0 ] || set -- plain aes256 chacha20 v2 v1-to-v2 retry retry-v2 key-updates ids long-ids \
     zero-rtt loss migration several version-negotiation go-plain go-v2 go-key-updates \
     quiche-plain quiche-chacha20 quiche-retry quiche-migration quiche-zero-rtt \
-    ngtcp2-plain ngtcp2-aes256 ngtcp2-ccm ngtcp2-draft ngtcp2-retry \
-    ngtcp2-key-updates ngtcp2-migration ngtcp2-reset
+    ngtcp2-plain ngtcp2-aes256 ngtcp2-ccm ngtcp2-draft ngtcp2-v2 \
+    ngtcp2-v1-to-v2 ngtcp2-retry ngtcp2-key-updates ngtcp2-migration ngtcp2-reset
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/quic-captures"
@@ -60,6 +63,10 @@ run() {
         go-* | quiche-* | ngtcp2-*)
             stack=${1%%-*}
             [ -x "$tools/$stack" ] || return 0
+            if [ "$stack" = ngtcp2 ] && ! "$tools/ngtcp2" "${1#*-}" 2>/dev/null; then
+                echo "skipped: $1, this ngtcp2 lacks it"
+                return 0
+            fi
             set -- "$1" "$tools/$stack" "${1#*-}"
             ;;
         *) set -- "$1" "$tools/python/bin/python aioquic_capture.py" "$1" ;;

@@ -2,6 +2,7 @@
 // aioquic_capture.py does.
 //
 //     ngtcp2 CASE PORT KEYLOG TRUTH
+//     ngtcp2 CASE                    says whether there is that case
 //
 // cert.pem and key.pem are in the folder CERTIFICATES.
 #include <arpa/inet.h>
@@ -21,18 +22,34 @@
 #define BYTES_MAX 4000
 #define NEED(what) need((what), #what, __LINE__)
 
+#if NGTCP2_VERSION_NUM < 0x010000
+#define ngtcp2_ccerr ngtcp2_connection_close_error
+#define ngtcp2_ccerr_default ngtcp2_connection_close_error_default
+#define available_versions other_versions
+#define available_versionslen other_versionslen
+#define token_at token.base
+#define tokenlen token.len
+#else
+#define token_at token
+#endif
+
 struct kind {
     const char *name, *priority;
-    uint32_t version;
+    uint32_t version, preferred; // The client's first, and another that is agreed on.
     int retry, updates, moves, reset;
 };
 
-// Debian's ngtcp2 has a draft of version 2, whose number is another: nobody opens it.
 static const struct kind kinds[] = {
     {"plain", "+AES-128-GCM", NGTCP2_PROTO_VER_V1},
     {"aes256", "+AES-256-GCM", NGTCP2_PROTO_VER_V1},
     {"ccm", "+AES-128-CCM", NGTCP2_PROTO_VER_V1},
+#ifdef NGTCP2_PROTO_VER_V2
+    {"v2", "+CHACHA20-POLY1305", NGTCP2_PROTO_VER_V2},
+    {"v1-to-v2", "+AES-128-GCM", NGTCP2_PROTO_VER_V1, NGTCP2_PROTO_VER_V2},
+#else
+    // As in Debian 12: the number of the draft is another, and nobody opens it.
     {"draft", "+AES-128-GCM", NGTCP2_PROTO_VER_V2_DRAFT},
+#endif
     {"retry", "+AES-128-GCM", NGTCP2_PROTO_VER_V1, .retry = 1},
     {"key-updates", "+AES-128-GCM", NGTCP2_PROTO_VER_V1, .updates = 3},
     {"migration", "+AES-128-GCM", NGTCP2_PROTO_VER_V1, .moves = 1},
@@ -103,7 +120,7 @@ static void send_on(struct end *end, int64_t id) {
     struct stream *own = stream_of(end, id);
     uint16_t random;
     fill((uint8_t *)&random, sizeof random, NULL);
-    own->out_bytes = 1 + random % (BYTES_MAX / 2);
+    own->out_bytes = 1 + random % 1500;
     fill(own->out, own->out_bytes, NULL);
 }
 
@@ -207,8 +224,9 @@ static void start(struct end *end, const ngtcp2_pkt_hd *first, const ngtcp2_cid 
     ngtcp2_settings_default(&settings);
     settings.initial_ts = now();
     settings.no_pmtud = 1;
-    settings.preferred_versions = settings.other_versions = (uint32_t *)&kind->version;
-    settings.preferred_versionslen = settings.other_versionslen = 1;
+    uint32_t versions[] = {kind->preferred ? kind->preferred : kind->version, kind->version};
+    settings.preferred_versions = settings.available_versions = versions;
+    settings.preferred_versionslen = settings.available_versionslen = kind->preferred ? 2 : 1;
     ngtcp2_transport_params params;
     ngtcp2_transport_params_default(&params);
     params.initial_max_stream_data_bidi_local = params.initial_max_stream_data_bidi_remote = 1 << 16;
@@ -222,10 +240,14 @@ static void start(struct end *end, const ngtcp2_pkt_hd *first, const ngtcp2_cid 
     if (first) {
         ngtcp2_path here = path(&server_at, &client_at);
         params.original_dcid = original ? *original : first->dcid;
+#ifdef NGTCP2_PROTO_VER_V2
+        params.original_dcid_present = 1;
+#endif
         if (original) {
             params.retry_scid = first->dcid;
             params.retry_scid_present = 1;
-            settings.token = first->token;
+            settings.token_at = first->token_at;
+            settings.tokenlen = first->tokenlen;
         }
         params.stateless_reset_token_present = 1;
         ngtcp2_crypto_generate_stateless_reset_token(params.stateless_reset_token, secret,
@@ -302,7 +324,7 @@ static void answer(const uint8_t *packet, size_t bytes) {
         return;
     }
     ngtcp2_cid original, id = new_id();
-    if (kind->retry && !first.token.len) {
+    if (kind->retry && !first.tokenlen) {
         int64_t made = NEED(ngtcp2_crypto_generate_retry_token(token, secret, sizeof secret,
             first.version, (struct sockaddr *)&client_at, sizeof client_at, &id, &first.dcid, now()));
         put(server.socket, room, NEED(ngtcp2_crypto_write_retry(room, sizeof room, first.version,
@@ -310,7 +332,7 @@ static void answer(const uint8_t *packet, size_t bytes) {
         return;
     }
     if (kind->retry)
-        NEED(ngtcp2_crypto_verify_retry_token(&original, first.token.base, first.token.len, secret,
+        NEED(ngtcp2_crypto_verify_retry_token(&original, first.token_at, first.tokenlen, secret,
             sizeof secret, first.version, (struct sockaddr *)&client_at, sizeof client_at,
             &first.dcid, 10 * NGTCP2_SECONDS, now()));
     start(&server, &first, kind->retry ? &original : NULL);
@@ -382,10 +404,12 @@ static void write_truth(FILE *to, const char *id) {
 
 int main(int count, char **words) {
     char cert[4096], key[4096], id[41] = "";
-    for (size_t at = 0; count == 5 && at < sizeof kinds / sizeof *kinds; at++)
+    for (size_t at = 0; count > 1 && at < sizeof kinds / sizeof *kinds; at++)
         if (!strcmp(kinds[at].name, words[1]))
             kind = &kinds[at];
-    if (!kind || !getenv("CERTIFICATES"))
+    if (kind && count == 2)
+        return 0;
+    if (!kind || count != 5 || !getenv("CERTIFICATES"))
         return fputs("usage: CERTIFICATES=FOLDER ngtcp2 CASE PORT KEYLOG TRUTH\n", stderr), 2;
     FILE *truth = fopen(words[4], "w");
     keylog = fopen(words[3], "w");
@@ -430,8 +454,8 @@ int main(int count, char **words) {
         client.streams[client.count - 1].in_bytes = 0;
     } else {
         uint8_t room[1252];
-        ngtcp2_connection_close_error why;
-        ngtcp2_connection_close_error_default(&why);
+        ngtcp2_ccerr why;
+        ngtcp2_ccerr_default(&why);
         put(client.socket, room, NEED(ngtcp2_conn_write_connection_close(client.conn, NULL, NULL,
             room, sizeof room, &why, now())), &server_at);
     }

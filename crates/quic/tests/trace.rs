@@ -23,7 +23,7 @@ pub fn names() -> Vec<String> {
     let mut names: Vec<_> = names.collect();
     names.retain(|name| !NOT_SUPPORTED.contains(&&**name));
     names.sort();
-    assert!(names.len() >= 29, "{names:?}");
+    assert!(names.len() >= 31, "{names:?}");
     names
 }
 
@@ -145,7 +145,15 @@ fn what_the_cases_are_about_is_seen() {
         assert_eq!(connection.suite, Some(suite));
         assert_eq!(connection.version, Protocol::V1);
     }
-    for name in ["v2", "v1-to-v2", "retry-v2", "version-negotiation", "go-v2"] {
+    for name in [
+        "v2",
+        "v1-to-v2",
+        "retry-v2",
+        "version-negotiation",
+        "go-v2",
+        "ngtcp2-v2",
+        "ngtcp2-v1-to-v2",
+    ] {
         assert_eq!(one(name).1.version, Protocol::V2, "{name}");
     }
     for name in ["retry", "retry-v2", "quiche-retry", "ngtcp2-retry"] {

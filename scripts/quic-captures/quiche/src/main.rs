@@ -34,7 +34,7 @@ impl Random {
     }
 
     fn some(&mut self) -> Vec<u8> {
-        let count = 1 + self.below(3_000);
+        let count = 1 + self.below(2_000);
         self.bytes(count)
     }
 }
