@@ -6,6 +6,8 @@
 //! cert.pem and key.pem are in the folder CERTIFICATES. The case chacha20 wants
 //! OPENSSL_ia32cap=~0x200000200000000: BoringSSL prefers AES where the CPU has it.
 
+#![forbid(unsafe_code)]
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::net::{SocketAddr, UdpSocket};
@@ -93,6 +95,27 @@ impl End {
             }
         }
         Ok(whole)
+    }
+
+    fn receive(&mut self) -> Result<(), Error> {
+        for socket in &self.sockets {
+            let to = socket.local_addr()?;
+            while let Some((mut packet, from)) = receive(socket) {
+                let info = quiche::RecvInfo { from, to };
+                let _ = self.connection.recv(&mut packet, info);
+            }
+        }
+        Ok(())
+    }
+
+    /// As many ids to spare as the other side takes.
+    fn give_ids(&mut self, random: &mut Random) -> Result<(), Error> {
+        while self.connection.is_established() && self.connection.scids_left() > 0 {
+            let spare = ConnectionId::from_vec(random.bytes(16));
+            let token = u128::from(random.below(1 << 40));
+            self.connection.new_scid(&spare, token, false)?;
+        }
+        Ok(())
     }
 
     fn tick(&mut self) {
@@ -205,81 +228,74 @@ impl Pair<'_> {
         }
         // The client knows only then whether it may send early data.
         client.push()?;
-        let mut server: Option<End> = None;
-        let (mut asked, mut next, mut left, mut moved) = (0, 0, 0, false);
+        let (mut server, mut asked, mut left) = (None, 0, 0);
         let end = Instant::now() + Duration::from_secs(20);
         while !client.connection.is_closed() {
             if Instant::now() > end {
                 return Err("it takes too long".into());
             }
-            let is_up = client.connection.is_established() || client.connection.is_in_early_data();
-            // Spare ids come with the server's first packets behind the handshake.
-            let may_move = moved || self.name != "migration" || asked == 0;
-            if is_up && left == 0 && asked < rounds && may_move {
-                asked += 1;
-                for _ in 0..3 {
-                    client.send_on(next, self.random.some());
-                    next += 4;
-                }
-                client.send_on(2 + 4 * (asked - 1), self.random.some());
-                left = 3;
-            }
-            if left == 0 && asked == rounds && client.unsent.is_empty() {
-                let _ = client.connection.close(true, 0, b"");
-            }
-            if self.name == "migration"
-                && !moved
-                && left == 0
-                && asked == 1
-                && client.connection.available_dcids() > 0
-            {
-                client.sockets.push(socket(0)?);
-                let here = client.sockets[1].local_addr()?;
-                client.connection.migrate_source(here)?;
-                moved = true;
+            if left == 0 {
+                left = self.go_on(&mut client, &mut asked, rounds)?;
             }
             client.push()?;
-            while let Some((mut packet, from)) = receive(&self.listener) {
-                if server.is_none() {
-                    server = self.accept(&mut packet, from)?;
-                }
-                if let Some(server) = &mut server {
-                    let info = quiche::RecvInfo { from, to };
-                    let _ = server.connection.recv(&mut packet, info);
-                }
-            }
-            if let Some(server) = &mut server {
-                for stream in server.read(&id, &mut self.truth)? {
-                    if stream % 4 == 0 {
-                        server.send_on(stream, self.random.some());
-                    }
-                }
-                while server.connection.is_established() && server.connection.scids_left() > 0 {
-                    let spare = ConnectionId::from_vec(self.random.bytes(16));
-                    let token = u128::from(self.random.below(1 << 40));
-                    server.connection.new_scid(&spare, token, false)?;
-                }
-                server.push()?;
-                server.tick();
-            }
-            for socket in &client.sockets {
-                let to = socket.local_addr()?;
-                while let Some((mut packet, from)) = receive(socket) {
-                    let info = quiche::RecvInfo { from, to };
-                    let _ = client.connection.recv(&mut packet, info);
-                }
-            }
+            self.serve(&mut server, &id)?;
+            client.receive()?;
             left -= client.read(&id, &mut self.truth)?.len();
             client.tick();
-            // The client needs ids to spare, and the server lets it have as many.
-            while client.connection.is_established() && client.connection.scids_left() > 0 {
-                let spare = ConnectionId::from_vec(self.random.bytes(16));
-                let token = u128::from(self.random.below(1 << 40));
-                client.connection.new_scid(&spare, token, false)?;
-            }
+            client.give_ids(&mut self.random)?;
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(client.connection.session().unwrap_or_default().to_vec())
+    }
+
+    /// Moves, closes or asks on new streams; gives how many are to be answered.
+    fn go_on(&mut self, client: &mut End, asked: &mut u64, rounds: u64) -> Result<usize, Error> {
+        let connection = &mut client.connection;
+        if self.name == "migration" && *asked == 1 && client.sockets.len() == 1 {
+            // Spare ids come with the server's first packets behind the handshake.
+            if connection.available_dcids() > 0 {
+                client.sockets.push(socket(0)?);
+                connection.migrate_source(client.sockets[1].local_addr()?)?;
+            }
+        } else if *asked == rounds {
+            if client.unsent.is_empty() {
+                let _ = connection.close(true, 0, b"");
+            }
+        } else if connection.is_established() || connection.is_in_early_data() {
+            for stream in 0..3 {
+                client.send_on(4 * (3 * *asked + stream), self.random.some());
+            }
+            client.send_on(2 + 4 * *asked, self.random.some());
+            *asked += 1;
+            return Ok(3);
+        }
+        Ok(0)
+    }
+
+    /// What the server does with what has come.
+    fn serve(&mut self, server: &mut Option<End>, id: &str) -> Result<(), Error> {
+        if server.is_none() {
+            let Some((mut packet, from)) = receive(&self.listener) else {
+                return Ok(());
+            };
+            *server = self.accept(&mut packet, from)?;
+            if let Some(server) = server {
+                let to = self.listener.local_addr()?;
+                let info = quiche::RecvInfo { from, to };
+                server.connection.recv(&mut packet, info)?;
+            }
+        }
+        let Some(server) = server else { return Ok(()) };
+        server.receive()?;
+        for stream in server.read(id, &mut self.truth)? {
+            if stream % 4 == 0 {
+                server.send_on(stream, self.random.some());
+            }
+        }
+        server.give_ids(&mut self.random)?;
+        server.push()?;
+        server.tick();
+        Ok(())
     }
 
     fn json(&self) -> String {
