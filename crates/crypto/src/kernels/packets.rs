@@ -103,6 +103,7 @@ impl<const PLACES: usize> PacketKey<PLACES> {
             source,
             destination,
             bytes,
+            first: 0,
             status,
         }
     }

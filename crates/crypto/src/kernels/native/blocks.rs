@@ -1,8 +1,9 @@
 //! The block cipher on several registers at once.
 
 use std::arch::x86_64::__m128i;
+use std::mem::MaybeUninit;
 
-use super::lanes::Lanes;
+use super::lanes::{Block, Lanes};
 use super::round_keys::RoundKeys;
 
 /// Runs `blocks`, already xored with the first round key, through all rounds;
@@ -80,19 +81,56 @@ pub(super) fn schedule<const ENCRYPT: bool>(keys: &RoundKeys) -> *const [u8; 16]
 /// Registers of one block that are encrypted side by side with a key each.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Encrypts blocks, each with the schedule of `rounds` rounds that `keys` has for it: those
-/// of one key that follow one another in registers of `V`.
+/// Up to `MOST` blocks with a schedule each, which are encrypted together.
+pub(super) struct Blocks<const MOST: usize> {
+    schedules: [MaybeUninit<*const Block>; MOST],
+    blocks: [MaybeUninit<Block>; MOST],
+    count: usize,
+}
+
+impl<const MOST: usize> Blocks<MOST> {
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Self {
+            schedules: [const { MaybeUninit::uninit() }; MOST],
+            blocks: [const { MaybeUninit::uninit() }; MOST],
+            count: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, schedule: *const Block, block: Block) {
+        self.schedules[self.count].write(schedule);
+        self.blocks[self.count].write(block);
+        self.count += 1;
+    }
+
+    /// All of them, encrypted; there are none afterwards.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`; a schedule has one key more than `rounds`.
+    #[inline(always)]
+    pub(super) unsafe fn encrypted<V: Lanes>(&mut self, rounds: usize) -> &[Block] {
+        let count = std::mem::take(&mut self.count);
+        // SAFETY: as many were pushed; the rest is the caller's.
+        unsafe {
+            let keys = self.schedules[..count].assume_init_ref();
+            let blocks = self.blocks[..count].assume_init_mut();
+            each::<V>(keys, rounds, blocks);
+            blocks
+        }
+    }
+}
+
+/// Encrypts blocks, each with the schedule that `keys` has for it: those of one key that
+/// follow one another in registers of `V`.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`; a schedule has one key more than rounds.
+/// As for [`Blocks::encrypted`]; there are as many keys as blocks.
 #[inline(always)]
-pub(super) unsafe fn each<V: Lanes>(
-    keys: &[*const [u8; 16]],
-    rounds: usize,
-    blocks: &mut [[u8; 16]],
-) {
-    let count = blocks.len().min(keys.len());
-    let (mut at, blocks) = (0, blocks.as_mut_ptr());
+unsafe fn each<V: Lanes>(keys: &[*const Block], rounds: usize, blocks: &mut [Block]) {
+    let (mut at, count) = (0, blocks.len());
+    let blocks = blocks.as_mut_ptr();
     // SAFETY: the caller's; no more blocks are touched than there are.
     unsafe {
         while at < count {
@@ -105,41 +143,59 @@ pub(super) unsafe fn each<V: Lanes>(
                 let here = blocks.add(at).cast::<u8>();
                 if same > V::BLOCKS {
                     of_one::<V, 4>(keys[at], rounds, here, same);
-                } else {
+                } else if same > 1 {
                     of_one::<V, 1>(keys[at], rounds, here, same);
+                } else {
+                    of_one::<__m128i, 1>(keys[at], rounds, here, same);
                 }
                 at += same;
                 continue;
             }
-            let mut registers = [__m128i::zero(); SIDE_BY_SIDE];
+            side_by_side(keys, rounds, blocks, at, together);
+            at += together;
+        }
+    }
+}
+
+/// Encrypts `count` blocks from `at` on, with a key each.
+///
+/// # Safety
+/// As for [`each`].
+#[inline(always)]
+unsafe fn side_by_side(
+    keys: &[*const Block],
+    rounds: usize,
+    blocks: *mut Block,
+    at: usize,
+    count: usize,
+) {
+    // SAFETY: the caller's; the last is done again where there are fewer.
+    unsafe {
+        let keys: [*const Block; SIDE_BY_SIDE] =
+            std::array::from_fn(|index| keys[at + index.min(count - 1)]);
+        let mut registers = [__m128i::zero(); SIDE_BY_SIDE];
+        let mut index = 0;
+        while index < SIDE_BY_SIDE {
+            let block = __m128i::broadcast(blocks.add(at + index.min(count - 1)));
+            registers[index] = block.xor(__m128i::broadcast(keys[index]));
+            index += 1;
+        }
+        let mut round = 1;
+        while round < rounds {
             let mut index = 0;
             while index < SIDE_BY_SIDE {
-                let own = at + index.min(together - 1);
-                let key = __m128i::broadcast(keys[own]);
-                registers[index] = __m128i::broadcast(blocks.add(own)).xor(key);
+                let key = __m128i::broadcast(keys[index].add(round));
+                registers[index] = registers[index].encrypt_round(key);
                 index += 1;
             }
-            let mut round = 1;
-            while round <= rounds {
-                let mut index = 0;
-                while index < SIDE_BY_SIDE {
-                    let own = at + index.min(together - 1);
-                    let key = __m128i::broadcast(keys[own].add(round));
-                    registers[index] = if round < rounds {
-                        registers[index].encrypt_round(key)
-                    } else {
-                        registers[index].encrypt_last_round(key)
-                    };
-                    index += 1;
-                }
-                round += 1;
-            }
-            let mut index = 0;
-            while index < together {
-                registers[index].store(blocks.add(at + index).cast());
-                index += 1;
-            }
-            at += together;
+            round += 1;
+        }
+        let mut index = 0;
+        while index < count {
+            let key = __m128i::broadcast(keys[index].add(rounds));
+            let output = registers[index].encrypt_last_round(key);
+            output.store(blocks.add(at + index).cast());
+            index += 1;
         }
     }
 }

@@ -3,12 +3,11 @@
 //! waits for another, so that the CPU begins with the next before the last has its tag.
 
 use std::arch::x86_64::__m128i;
-use std::ptr;
 
 use zeroize::Zeroize;
 
 use super::NativeKeys;
-use super::blocks::{each, one_round, schedule};
+use super::blocks::{Blocks, one_round, schedule};
 use super::ghash::{Factor, Powers, Sum};
 use super::lanes::{Block, Lanes};
 use super::parallel::numbers;
@@ -28,7 +27,7 @@ pub(in crate::kernels) struct Keys {
     schedule: *const Block,
     /// Behind the first power; the others are before it.
     powers_end: *const u8,
-    /// Powers that there are: a group's and five, or as many as a message has blocks.
+    /// Powers that there are: a group's at least, or as many as a message has blocks.
     powers: usize,
 }
 
@@ -101,15 +100,13 @@ const ABREAST: usize = 4;
 /// As for [`messages`].
 #[inline(always)]
 pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit]) {
-    let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
-    let mut schedules = [ptr::null(); TOGETHER];
-    for ((unit, mask), own) in units.iter().zip(&mut masks).zip(&mut schedules) {
-        *mask = first_counter(&unit.iv);
-        *own = unit.keys.schedule;
+    let mut masks = Blocks::<TOGETHER>::new();
+    for unit in &*units {
+        masks.push(unit.keys.schedule, first_counter(&unit.iv));
     }
     // SAFETY: the caller's word.
-    unsafe { each::<V>(&schedules[..units.len()], rounds, &mut masks) };
-    for (unit, mask) in units.iter_mut().zip(&masks) {
+    let masks = unsafe { masks.encrypted::<V>(rounds) };
+    for (unit, mask) in units.iter_mut().zip(masks) {
         unit.mask = *mask;
     }
 }
@@ -290,10 +287,10 @@ fn first_counter(iv: &[u8; BLOCK_BYTES]) -> Block {
 /// As for [`messages`].
 #[inline(always)]
 pub(super) unsafe fn mask(keys: &NativeKeys, iv: &[u8; BLOCK_BYTES]) -> Block {
-    let mut mask = [first_counter(iv)];
+    let mut mask = Blocks::<1>::new();
+    mask.push(schedule::<true>(&keys.data), first_counter(iv));
     // SAFETY: the caller's.
-    unsafe { each::<__m128i>(&[schedule::<true>(&keys.data)], keys.data.rounds, &mut mask) };
-    mask[0]
+    unsafe { mask.encrypted::<__m128i>(keys.data.rounds)[0] }
 }
 
 /// A hash on its way: sums of products with the powers of a chunk, so many blocks that
@@ -340,6 +337,7 @@ impl<V: Lanes> Hash<V> {
             if left > 0 {
                 own.add(V::load_bytes(from, left));
                 own.power = keys.powers_of(own.blocks_left);
+                own.pass(0);
             }
             own
         }

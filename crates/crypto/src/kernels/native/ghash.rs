@@ -19,9 +19,8 @@ const BLOCK_BYTES: usize = 16;
 pub(super) const POWERS: usize = 69;
 /// That there are from the beginning: a register's.
 const FIRST: usize = 4;
-/// For messages that are longer than that: a group's of the widest registers, one register's
-/// for additional data, and one.
-pub(super) const LEAST: usize = 16 + 4 + 1;
+/// For messages that are longer than that: a group's of the widest registers.
+pub(super) const LEAST: usize = 16;
 /// In front, so that registers of the powers below the highest are aligned.
 const PAD: usize = 3;
 /// Behind the first power: read for blocks that are none.

@@ -477,13 +477,10 @@ pub(super) unsafe fn make_powers(keys: &mut NativeKeys) {
 /// As for [`make_powers`].
 #[inline(always)]
 unsafe fn begin_powers(powers: &mut Powers, data: &RoundKeys) {
-    let mut zeros = [[0; 16]];
+    let mut key = blocks::Blocks::<1>::new();
+    key.push(blocks::schedule::<true>(data), [0; 16]);
     // SAFETY: forwarded from the caller; a schedule has one key more than rounds.
-    unsafe {
-        blocks::each::<__m128i>(&[blocks::schedule::<true>(data)], data.rounds, &mut zeros);
-        powers.begin(&zeros[0]);
-    }
-    zeros.as_flattened_mut().zeroize();
+    unsafe { powers.begin(&key.encrypted::<__m128i>(data.rounds)[0]) };
 }
 
 /// Expands the keys of packets into `header` and `payload`, as many places as rounds and

@@ -2,11 +2,10 @@
 //! together, the texts as GCM messages.
 
 use std::mem::MaybeUninit;
-use std::ptr;
 
-use super::blocks::each;
+use super::blocks::Blocks;
 use super::gcm::{self, Keys};
-use super::ghash::{LEAST, POWERS, Powers};
+use super::ghash::{LEAST, Powers};
 use super::lanes::{Block, Lanes};
 use crate::packets::IV_BYTES;
 use crate::packets::place::{Hidden, PacketPlace, Shown, nonce};
@@ -35,6 +34,8 @@ pub(in crate::kernels) struct PacketUnit {
     pub destination: *mut u8,
     /// Of the packet, its tag left out.
     pub bytes: usize,
+    /// Of a packet that is sealed, once it was read.
+    pub first: u8,
     pub status: *mut Status,
 }
 
@@ -52,6 +53,11 @@ impl Scratch {
             texts: [const { MaybeUninit::uninit() }; TOGETHER],
         }
     }
+
+    #[inline(always)]
+    fn push(&mut self, at: usize, text: gcm::Unit) {
+        self.texts[at].write(text);
+    }
 }
 
 /// Seals or opens packets of one suite, [`TOGETHER`] at most; `messages` does GCM messages
@@ -67,28 +73,29 @@ pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
     scratch: &mut Scratch,
     messages: unsafe fn(bool, usize, &mut [gcm::Unit]),
 ) {
-    let mut headers = [ptr::null(); TOGETHER];
-    let mut masks = [[0; BLOCK_BYTES]; TOGETHER];
-    let mut firsts = [0; TOGETHER];
+    let mut headers = Blocks::<TOGETHER>::new();
     let mut count = 0;
     // SAFETY: the caller's word, here and below.
     unsafe {
-        if !SEAL {
-            samples(units, &mut headers, &mut masks, |unit| unit.source);
-            each::<V>(&headers[..units.len()], rounds, &mut masks);
-        }
-        for ((unit, mask), first) in units.iter_mut().zip(&masks).zip(&mut firsts) {
-            let header = if SEAL {
-                unit.copied()
-            } else {
-                unit.shown(mask)
-            };
-            *first = header.first;
-            if header.is_of_phase {
-                scratch.texts[count].write(unit.text::<SEAL>(&header));
+        if SEAL {
+            for unit in &mut *units {
+                let header = unit.copied::<V>();
+                scratch.push(count, unit.text::<SEAL>(&header));
                 count += 1;
-            } else {
-                *unit.status = Status::InvalidInput;
+            }
+        } else {
+            for unit in &*units {
+                headers.push(unit.keys.header, unit.sample(unit.source));
+            }
+            let masks = headers.encrypted::<V>(rounds);
+            for (unit, mask) in units.iter_mut().zip(masks) {
+                let header = unit.shown::<V>(mask);
+                if header.is_of_phase {
+                    scratch.push(count, unit.text::<SEAL>(&header));
+                    count += 1;
+                } else {
+                    *unit.status = Status::InvalidInput;
+                }
             }
         }
         let texts = scratch.texts[..count].assume_init_mut();
@@ -103,10 +110,11 @@ pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
             .iter_mut()
             .for_each(|text| text.mask = [0; BLOCK_BYTES]);
         if SEAL {
-            samples(units, &mut headers, &mut masks, |unit| unit.destination);
-            each::<V>(&headers[..units.len()], rounds, &mut masks);
-            for ((unit, mask), first) in units.iter().zip(&masks).zip(firsts) {
-                unit.hide(first, mask);
+            for unit in &*units {
+                headers.push(unit.keys.header, unit.sample(unit.destination));
+            }
+            for (unit, mask) in units.iter().zip(headers.encrypted::<V>(rounds)) {
+                unit.hide(mask);
             }
         } else {
             for unit in units.iter().filter(|unit| *unit.status != Status::Ok) {
@@ -125,8 +133,8 @@ unsafe fn prepare<V: Lanes>(powers: &mut Powers, run: &mut [gcm::Unit]) {
     // A register costs as much as a reduction, which it saves in each long packet.
     let worth = match run.len() {
         1 => LEAST,
-        2 | 3 => 2 * LEAST - 5,
-        _ => POWERS,
+        2 | 3 => 2 * LEAST,
+        _ => 4 * LEAST,
     };
     let blocks = run.iter().map(gcm::Unit::blocks).max().unwrap_or(0);
     // SAFETY: the caller's.
@@ -139,37 +147,46 @@ unsafe fn prepare<V: Lanes>(powers: &mut Powers, run: &mut [gcm::Unit]) {
     }
 }
 
-/// # Safety
-/// As for [`run`].
-#[inline(always)]
-unsafe fn samples(
-    units: &[PacketUnit],
-    headers: &mut [*const Block; TOGETHER],
-    masks: &mut [Block; TOGETHER],
-    of: impl Fn(&PacketUnit) -> *const u8,
-) {
-    for ((unit, header), mask) in units.iter().zip(headers).zip(masks) {
-        *header = unit.keys.header;
-        // SAFETY: the checks left room for a sample.
-        *mask = unsafe { of(unit).add(unit.place.sample_at()).cast::<Block>().read() };
-    }
-}
-
 impl PacketUnit {
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn sample(&self, packet: *const u8) -> Block {
+        // SAFETY: the checks left room for one.
+        unsafe { packet.add(self.place.sample_at()).cast::<Block>().read() }
+    }
+
+    /// Copies so many bytes of the header.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn copy<V: Lanes>(&self, bytes: usize) {
+        let (from, to) = (self.source, self.destination);
+        // SAFETY: the checks left room for the longest header.
+        unsafe {
+            if bytes <= V::BLOCKS * BLOCK_BYTES {
+                V::load_bytes(from, bytes).store_bytes(to, bytes);
+            } else {
+                to.copy_from_nonoverlapping(from, bytes);
+            }
+        }
+    }
+
     /// Copies the header as it is.
     ///
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn copied(&self) -> Shown {
-        // SAFETY: the checks left room for the longest header. The first byte is read once:
-        // who changes it later changes nothing.
+    unsafe fn copied<V: Lanes>(&mut self) -> Shown {
+        // SAFETY: the caller's. The first byte is read once: who changes it later changes
+        // nothing.
         unsafe {
             let first = self.source.read_volatile();
             let header_bytes = self.place.header_bytes(first);
-            self.destination
-                .copy_from_nonoverlapping(self.source, header_bytes);
+            self.copy::<V>(header_bytes);
             *self.destination = first;
+            self.first = first;
             Shown {
                 first,
                 word: 0,
@@ -185,7 +202,7 @@ impl PacketUnit {
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn shown(&self, mask: &Block) -> Shown {
+    unsafe fn shown<V: Lanes>(&self, mask: &Block) -> Shown {
         let at = usize::from(self.place.number_at);
         // SAFETY: as there.
         unsafe {
@@ -194,7 +211,7 @@ impl PacketUnit {
                 number: self.source.add(at).cast::<u32>().read_unaligned(),
             };
             let shown = self.place.shown(hidden, u128::from_le_bytes(*mask) as u64);
-            self.destination.copy_from_nonoverlapping(self.source, at);
+            self.copy::<V>(at);
             *self.destination = shown.first;
             let number = self.destination.add(at).cast::<u32>();
             number.write_unaligned(shown.word);
@@ -232,13 +249,13 @@ impl PacketUnit {
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn hide(&self, first: u8, mask: &Block) {
+    unsafe fn hide(&self, mask: &Block) {
         let at = usize::from(self.place.number_at);
         let mask = u128::from_le_bytes(*mask) as u64;
         // SAFETY: as there.
         unsafe {
             let number = self.destination.add(at).cast::<u32>();
-            let hidden = self.place.hidden(first, number.read_unaligned(), mask);
+            let hidden = self.place.hidden(self.first, number.read_unaligned(), mask);
             *self.destination = hidden.first;
             number.write_unaligned(hidden.number);
         }
