@@ -1,14 +1,11 @@
 //! Sealing and opening in GCM.
 
-use std::ptr;
-
 use zeroize::Zeroize;
 
 use super::key::KernelKey;
-use super::native::{self, Block, GCM_STACK_KIB, GcmMessage, GcmUnit};
+use super::native::{self, Block, GcmMessage, GcmRun, GcmUnit};
 use super::soft;
 use crate::scatter::wipe;
-use crate::stack::wipe_below;
 use crate::work::{self, Work};
 use crate::{Algorithm, Instructions, Job, Kind, Operation, Segment, Status};
 
@@ -32,7 +29,7 @@ pub(super) unsafe fn process(
     };
     let alone = |key: &KernelKey, work: &Work<'_>| {
         // SAFETY: as above.
-        unsafe { scattered(seal, key, work) }
+        unsafe { scattered(set, seal, key, work) }
     };
     // SAFETY: forwarded from the caller.
     unsafe { work::batches(kind, jobs, statuses, unit, together, alone) };
@@ -42,7 +39,7 @@ pub(super) unsafe fn process(
 fn unit(key: &KernelKey, work: &Work<'_>, status: &mut Status) -> GcmUnit {
     GcmUnit {
         keys: key.native().gcm(),
-        iv: *work.iv,
+        iv: work.iv,
         mask: [0; 16],
         aad: work.aad,
         source: work.source[0].address,
@@ -55,23 +52,28 @@ fn unit(key: &KernelKey, work: &Work<'_>, status: &mut Status) -> GcmUnit {
 
 /// # Safety
 /// As for [`process`]; the work is checked.
-unsafe fn scattered(seal: bool, key: &KernelKey, work: &Work<'_>) -> Status {
+unsafe fn scattered(set: Instructions, seal: bool, key: &KernelKey, work: &Work<'_>) -> Status {
     let keys = key.native();
     let tag_at = work.tag.address.cast::<Block>();
     // SAFETY: the caller's; chunks are our own memory; a given tag is read before the text.
     unsafe {
         let given = (!seal).then(|| tag_at.read_unaligned());
         let mut message = GcmMessage::begin(work.iv);
-        let mut go_on = |aad, at, bytes| {
-            native::gcm_chunk(keys, seal, &mut message, aad, at, bytes);
+        let mut go_on = |aad, run| {
+            native::gcm_piece(set, seal, keys, &mut message, aad, run);
         };
-        go_on(work.aad, ptr::null_mut(), 0);
+        go_on(work.aad, GcmRun::NONE);
         soft::by_chunks(work, |chunk| {
-            go_on(Segment::EMPTY, chunk.as_mut_ptr(), chunk.len());
+            let (at, bytes) = (chunk.as_mut_ptr(), chunk.len());
+            let run = GcmRun {
+                from: at,
+                to: at,
+                bytes,
+            };
+            go_on(Segment::EMPTY, run);
         });
-        let tag = native::gcm_tag(keys, work.iv, &mut message);
+        let tag = native::gcm_tag(keys, work.iv, &message);
         message.zeroize();
-        wipe_below::<GCM_STACK_KIB>();
         match given {
             None => tag_at.write_unaligned(tag),
             Some(given) if native::is_equal(&tag, &given) => {}

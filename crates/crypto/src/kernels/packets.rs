@@ -103,6 +103,7 @@ impl<const PLACES: usize> PacketKey<PLACES> {
             source,
             destination,
             bytes,
+            nonce: [0; 16],
             first: 0,
             status,
         }

@@ -224,13 +224,11 @@ impl<B> Unit<'_, '_, B> {
         let source = self.source.cast_mut().wrapping_add(header_bytes);
         let destination = self.destination.wrapping_add(header_bytes);
         let tag = if seals { destination } else { source };
-        let mut iv = [0; 16];
-        iv[..IV_BYTES].copy_from_slice(&nonce(&self.key.iv, number));
         Job {
             key: &*self.key.aead,
             source: Segments::one(Segment::new(source, text)),
             destination: Segments::one(Segment::new(destination, text)),
-            iv,
+            iv: nonce(&self.key.iv, number),
             aad: Segment::new(self.destination, header_bytes),
             tag: Segment::new(tag.wrapping_add(text), TAG_BYTES),
         }

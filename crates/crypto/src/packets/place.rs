@@ -129,13 +129,13 @@ pub(crate) struct Shown {
     pub is_of_phase: bool,
 }
 
-/// The IV, its end xored with the packet number (RFC 9001 §5.3).
+/// The IV, its end xored with the packet number (RFC 9001 §5.3), as a job has it.
 #[inline]
-pub(crate) fn nonce(iv: &[u8; IV_BYTES], number: u64) -> [u8; IV_BYTES] {
-    let mut nonce = *iv;
-    let end = nonce.last_chunk_mut::<8>().expect("twelve bytes");
-    *end = (u64::from_be_bytes(*end) ^ number).to_be_bytes();
-    nonce
+pub(crate) fn nonce(iv: &[u8; IV_BYTES], number: u64) -> [u8; 16] {
+    let [a, b, c, d, ..] = *iv;
+    let first = u32::from_be_bytes([a, b, c, d]);
+    let end = u64::from_be_bytes(*iv.last_chunk().expect("twelve bytes"));
+    (u128::from(first) << 96 | u128::from(end ^ number) << 32).to_be_bytes()
 }
 
 const _: () = assert!(

@@ -15,7 +15,6 @@ use super::round_keys::ROUNDS_MAX;
 use crate::{Segment, Status};
 
 const BLOCK_BYTES: usize = 16;
-const IV_BYTES: usize = 12;
 /// Registers of a group.
 const GROUP: usize = 4;
 /// The first counter is that of the tag's mask; texts begin with the next.
@@ -76,8 +75,9 @@ impl Keys {
 /// A message whose bytes are in one piece on each side, and how it ends.
 pub(in crate::kernels) struct Unit {
     pub keys: Keys,
-    /// Twelve bytes, and what is not looked at.
-    pub iv: [u8; BLOCK_BYTES],
+    /// Twelve bytes, and what is not looked at. By address: it was written a moment ago,
+    /// perhaps in parts, and to read it at once would wait for them.
+    pub iv: *const Block,
     /// What hides the tag: see [`masks`].
     pub mask: Block,
     pub aad: Segment,
@@ -102,7 +102,7 @@ const ABREAST: usize = 4;
 pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit]) {
     let mut masks = Blocks::<TOGETHER>::new();
     for unit in &*units {
-        masks.push(unit.keys.schedule, first_counter(&unit.iv));
+        masks.push(unit.keys.schedule, first_counter(unit.iv()));
     }
     // SAFETY: the caller's word.
     let masks = unsafe { masks.encrypted::<V>(rounds) };
@@ -119,18 +119,16 @@ pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit]) {
 /// apart.
 #[inline(always)]
 pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [Unit]) {
-    let mut at = 0;
-    while at < units.len() {
+    let mut left = units;
+    while !left.is_empty() {
+        let is_short = left.first_chunk().is_some_and(are_short::<V>);
+        let (units, others) = left.split_at_mut(if is_short { ABREAST } else { 1 });
+        left = others;
         // SAFETY: the caller's word.
         unsafe {
-            if let Some(four) = units[at..].first_chunk_mut()
-                && are_short::<V>(four)
-            {
-                abreast::<V, SEAL, ROUNDS>(four);
-                at += ABREAST;
-            } else {
-                alone::<V, SEAL, ROUNDS>(&mut units[at]);
-                at += 1;
+            match units.first_chunk_mut() {
+                Some(four) => abreast::<V, SEAL, ROUNDS>(four),
+                None => alone::<V, SEAL, ROUNDS>(&mut units[0]),
             }
         }
     }
@@ -140,13 +138,17 @@ pub(super) unsafe fn messages<V: Lanes, const SEAL: bool, const ROUNDS: usize>(u
 /// As for [`messages`].
 #[inline(always)]
 unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(unit: &mut Unit) {
-    let (from, to) = (unit.source, unit.destination);
+    let run = Run {
+        from: unit.source,
+        to: unit.destination,
+        bytes: unit.bytes,
+    };
     // SAFETY: the caller's word.
     unsafe {
         let given = unit.given::<SEAL>();
-        let mut message = Message::begin(&unit.iv);
-        go_on::<V, SEAL, true, ROUNDS>(unit.keys, &mut message, unit.aad, from, to, unit.bytes);
-        unit.end::<SEAL>(&given, &message.tag(&unit.mask));
+        let mut message = Message::begin(unit.iv());
+        go_on::<V, SEAL, true, ROUNDS>(unit.keys, &mut message, unit.aad, run);
+        unit.end::<SEAL>(&given, &tag(&message.hash, &unit.mask));
     }
 }
 
@@ -173,7 +175,7 @@ unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [
         let mut index = 0;
         while index < ABREAST {
             given[index] = units[index].given::<SEAL>();
-            let first = first_counter(&units[index].iv);
+            let first = first_counter(units[index].iv());
             blocks[index] = Counters::begin(rounds.0[0], next_of(&first)).next::<1>()[0];
             index += 1;
         }
@@ -216,6 +218,12 @@ unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [
 }
 
 impl Unit {
+    #[inline(always)]
+    fn iv(&self) -> &Block {
+        // SAFETY: a unit's addresses are good while it is there; nobody else writes IVs.
+        unsafe { &*self.iv }
+    }
+
     /// That are hashed.
     #[inline(always)]
     pub(super) fn blocks(&self) -> usize {
@@ -275,22 +283,28 @@ pub(in crate::kernels) struct Message {
 
 /// The first counter block: the first twelve bytes, and one.
 #[inline(always)]
-fn first_counter(iv: &[u8; BLOCK_BYTES]) -> Block {
-    let mut first = *iv;
-    first[IV_BYTES..].copy_from_slice(&FIRST_COUNTER.to_be_bytes());
-    first
+fn first_counter(iv: &Block) -> Block {
+    let counters = u128::from(u32::MAX);
+    (u128::from_be_bytes(*iv) & !counters | u128::from(FIRST_COUNTER)).to_be_bytes()
 }
 
-/// What hides the tag of a message.
+/// The tag of a message that came in pieces.
 ///
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-pub(super) unsafe fn mask(keys: &NativeKeys, iv: &[u8; BLOCK_BYTES]) -> Block {
+pub(super) unsafe fn tag_of(keys: &NativeKeys, iv: &Block, message: &Message) -> Block {
     let mut mask = Blocks::<1>::new();
     mask.push(schedule::<true>(&keys.data), first_counter(iv));
     // SAFETY: the caller's.
-    unsafe { mask.encrypted::<__m128i>(keys.data.rounds)[0] }
+    unsafe {
+        let mask = mask.encrypted::<__m128i>(keys.data.rounds)[0];
+        let lengths = lengths(message.aad_bytes, message.text_bytes);
+        let last = __m128i::broadcast(&lengths).xor(__m128i::broadcast(&message.hash));
+        let mut sum = Sum::zero();
+        sum.add(last, Factor::load(keys.gcm().powers_of(1)));
+        tag(&sum.reduced().first_block(), &mask)
+    }
 }
 
 /// A hash on its way: sums of products with the powers of a chunk, so many blocks that
@@ -597,6 +611,24 @@ unsafe fn group<V: Lanes, const SEAL: bool>(
     texts
 }
 
+/// Goes on with a message that comes in pieces.
+///
+/// # Safety
+/// As for [`messages`], of a piece.
+#[inline(always)]
+pub(super) unsafe fn piece<V: Lanes, const SEAL: bool, const ROUNDS: usize>(
+    keys: Keys,
+    message: &mut Message,
+    aad: Segment,
+    run: Run,
+) {
+    if aad.len == 0 && run.bytes == 0 {
+        return;
+    }
+    // SAFETY: the caller's.
+    unsafe { go_on::<V, SEAL, false, ROUNDS>(keys, message, aad, run) };
+}
+
 /// Goes on with the next bytes of a message: whole blocks, unless they are its last; then
 /// `IS_LAST` takes its lengths in, too. `aad` is what a message begins with.
 ///
@@ -607,15 +639,14 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
     keys: Keys,
     message: &mut Message,
     aad: Segment,
-    mut from: *const u8,
-    mut to: *mut u8,
-    bytes: usize,
+    Run {
+        mut from,
+        mut to,
+        bytes,
+    }: Run,
 ) {
     let group_bytes = GROUP * V::BLOCKS * BLOCK_BYTES;
     let blocks = bytes.div_ceil(BLOCK_BYTES);
-    if !IS_LAST && aad.len == 0 && bytes == 0 {
-        return;
-    }
     let mut left = bytes;
     message.aad_bytes += aad.len as u64;
     message.text_bytes += bytes as u64;
@@ -626,9 +657,11 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
         let rounds = Rounds::<V, ROUNDS>::load(keys);
         let next = u128::from_le_bytes(message.counter);
         let mut counters = Counters::<V>::begin(rounds.0[0], next);
+        let mut waiting = [V::zero(); GROUP];
+        let mut count = 0;
         if left >= group_bytes {
-            let stream = rounds.end(rounds.begin(counters.next::<GROUP>()));
-            let mut waiting = group::<V, SEAL>(stream, from, to);
+            let blocks = rounds.begin(counters.next::<GROUP>());
+            waiting = group::<V, SEAL>(rounds.end(blocks), from, to);
             left -= group_bytes;
             while left >= group_bytes {
                 from = from.add(group_bytes);
@@ -638,22 +671,40 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
                 // the compiler would begin with them.
                 let [blocks, texts] = after(blocks, waiting);
                 hash.add_group(&texts);
-                let stream = rounds.end(blocks);
-                waiting = group::<V, SEAL>(stream, from, to);
+                waiting = group::<V, SEAL>(rounds.end(blocks), from, to);
                 left -= group_bytes;
             }
-            hash.add_group(&waiting);
             from = from.add(group_bytes);
             to = to.add(group_bytes);
+            count = GROUP;
         }
-        let (hash, rounds, counters) = (&mut hash, &rounds, &mut counters);
-        match left.div_ceil(V::BLOCKS * BLOCK_BYTES) {
-            0 => {}
-            1 => rest::<V, 1, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
-            2 => rest::<V, 2, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
-            3 => rest::<V, 3, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
-            _ => rest::<V, 4, SEAL, ROUNDS>(hash, rounds, counters, from, to, left),
+        if left > 0 {
+            let run = Run {
+                from,
+                to,
+                bytes: left,
+            };
+            let blocks = counters.next::<GROUP>();
+            let group = (count > 0).then_some(&waiting);
+            let hash = &mut hash;
+            count = left.div_ceil(V::BLOCKS * BLOCK_BYTES);
+            waiting = match count {
+                1 => rest::<V, 1, SEAL, ROUNDS>(&rounds, blocks, run, hash, group),
+                2 => rest::<V, 2, SEAL, ROUNDS>(&rounds, blocks, run, hash, group),
+                3 => rest::<V, 3, SEAL, ROUNDS>(&rounds, blocks, run, hash, group),
+                _ => rest::<V, 4, SEAL, ROUNDS>(&rounds, blocks, run, hash, group),
+            };
         }
+        if !IS_LAST {
+            let counter = u128::from_le_bytes(message.counter) + blocks as u128;
+            message.counter = counter.to_le_bytes();
+        }
+        let mut index = 0;
+        while index < GROUP && index < count {
+            hash.add(waiting[index]);
+            index += 1;
+        }
+        hash.pass(count);
         if IS_LAST {
             let lengths = lengths(message.aad_bytes, message.text_bytes);
             let lengths = V::zero_but_first(&lengths).xor(hash.before);
@@ -662,29 +713,48 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
         hash.end();
         message.hash = hash.before.first_block();
     }
-    if !IS_LAST {
-        let counter = u128::from_le_bytes(message.counter) + blocks as u128;
-        message.counter = counter.to_le_bytes();
-    }
 }
 
-/// Encrypts or decrypts the last `N` registers of a piece.
+/// Bytes from one place to another, the same or apart.
+#[derive(Clone, Copy)]
+pub(in crate::kernels) struct Run {
+    pub from: *const u8,
+    pub to: *mut u8,
+    pub bytes: usize,
+}
+
+impl Run {
+    pub const NONE: Self = Self {
+        from: std::ptr::null(),
+        to: std::ptr::null_mut(),
+        bytes: 0,
+    };
+}
+
+/// Encrypts or decrypts the last `N` registers of a piece, no byte beyond; a group that
+/// waits is hashed beside.
 ///
 /// # Safety
-/// As for [`messages`]; no byte beyond is touched.
+/// As for [`messages`].
 #[inline(always)]
 unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool, const ROUNDS: usize>(
-    hash: &mut Hash<V>,
     rounds: &Rounds<V, ROUNDS>,
-    counters: &mut Counters<V>,
-    from: *const u8,
-    to: *mut u8,
-    bytes: usize,
-) {
+    blocks: [V; GROUP],
+    Run { from, to, bytes }: Run,
+    hash: &mut Hash<V>,
+    waiting: Option<&[V; GROUP]>,
+) -> [V; GROUP] {
     let register_bytes = V::BLOCKS * BLOCK_BYTES;
     // SAFETY: the caller's word.
     unsafe {
-        let stream = rounds.end(rounds.begin(counters.next::<N>()));
+        let mut texts = [V::zero(); GROUP];
+        let mut own = [V::zero(); N];
+        own.copy_from_slice(&blocks[..N]);
+        let blocks = rounds.begin(own);
+        if let Some(waiting) = waiting {
+            hash.add_group(waiting);
+        }
+        let stream = rounds.end(blocks);
         let mut index = 0;
         while index < N {
             let at = index * register_bytes;
@@ -702,14 +772,14 @@ unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool, const ROUNDS: usize>(
             } else {
                 output.store_bytes(to, part);
             }
-            hash.add(match (SEAL, is_whole) {
+            texts[index] = match (SEAL, is_whole) {
                 (true, true) => output,
                 (true, false) => output.first_bytes(part),
                 (false, _) => text,
-            });
+            };
             index += 1;
         }
-        hash.pass(N);
+        texts
     }
 }
 
@@ -722,12 +792,6 @@ impl Message {
             aad_bytes: 0,
             text_bytes: 0,
         }
-    }
-
-    /// The tag, when all is hashed.
-    #[inline(always)]
-    pub(super) fn tag(&self, mask: &Block) -> Block {
-        tag(&self.hash, mask)
     }
 }
 

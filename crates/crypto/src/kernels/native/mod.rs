@@ -19,13 +19,11 @@ mod xts;
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
-pub(super) use gcm::{Message as GcmMessage, Unit as GcmUnit, is_equal};
+pub(super) use gcm::{Message as GcmMessage, Run as GcmRun, Unit as GcmUnit, is_equal};
 use ghash::Powers;
 pub(crate) use lanes::Block;
 pub(super) use packets::{PacketSchedules, PacketUnit, Scratch as PacketScratch, TOGETHER};
 pub(super) use round_keys::RoundKeys;
-
-use zeroize::Zeroize;
 
 use super::Mode;
 use super::key::KernelKey;
@@ -194,6 +192,31 @@ macro_rules! entries {
                     unsafe {
                         gcm::masks::<$vector>(rounds, units);
                         messages(seal, rounds, units);
+                    }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::gcm_piece`]; the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn gcm_piece(
+                seal: bool,
+                keys: &NativeKeys,
+                message: &mut GcmMessage,
+                aad: Segment,
+                run: GcmRun,
+            ) {
+                use gcm::piece;
+                let (of, m) = (keys.gcm(), message);
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    match (seal, keys.data.rounds) {
+                        (true, 10) => piece::<$vector, true, 10>(of, m, aad, run),
+                        (false, 10) => piece::<$vector, false, 10>(of, m, aad, run),
+                        (true, 12) => piece::<$vector, true, 12>(of, m, aad, run),
+                        (false, 12) => piece::<$vector, false, 12>(of, m, aad, run),
+                        (true, _) => piece::<$vector, true, 14>(of, m, aad, run),
+                        (false, _) => piece::<$vector, false, 14>(of, m, aad, run),
                     }
                 }
             }
@@ -415,48 +438,41 @@ pub(super) unsafe fn packets(
     wipe_below::<PACKETS_STACK_KIB>();
 }
 
-/// Goes on with additional data or a piece, in place: whole blocks, but the last may end with a part of one.
+/// Goes on with a message that comes in pieces: its additional data, or whole blocks, but
+/// the last may end with a part of one.
 ///
 /// # Safety
-/// As for [`gcm`](fn@gcm); `chunk` is ours for `bytes`.
-#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn gcm_chunk(
-    keys: &NativeKeys,
+/// As for [`gcm`](fn@gcm), for the piece.
+pub(super) unsafe fn gcm_piece(
+    set: Instructions,
     seal: bool,
+    keys: &NativeKeys,
     message: &mut GcmMessage,
     aad: Segment,
-    chunk: *mut u8,
-    bytes: usize,
+    run: GcmRun,
 ) {
-    use gcm::go_on;
-    let of = keys.gcm();
-    let (m, at) = (message, chunk);
     // SAFETY: forwarded from the caller.
     unsafe {
-        match (seal, keys.data.rounds) {
-            (true, 10) => go_on::<__m128i, true, false, 10>(of, m, aad, at, at, bytes),
-            (false, 10) => go_on::<__m128i, false, false, 10>(of, m, aad, at, at, bytes),
-            (true, 12) => go_on::<__m128i, true, false, 12>(of, m, aad, at, at, bytes),
-            (false, 12) => go_on::<__m128i, false, false, 12>(of, m, aad, at, at, bytes),
-            (true, _) => go_on::<__m128i, true, false, 14>(of, m, aad, at, at, bytes),
-            (false, _) => go_on::<__m128i, false, false, 14>(of, m, aad, at, at, bytes),
+        match set {
+            Instructions::Avx512 => avx512::gcm_piece(seal, keys, message, aad, run),
+            Instructions::Vaes => vaes::gcm_piece(seal, keys, message, aad, run),
+            Instructions::Avx | Instructions::Avx2 => {
+                avx::gcm_piece(seal, keys, message, aad, run);
+            }
+            Instructions::AesNi | Instructions::Baseline => {
+                aes_ni::gcm_piece(seal, keys, message, aad, run);
+            }
         }
     }
+    wipe_below::<GCM_STACK_KIB>();
 }
 
 /// # Safety
 /// As for [`gcm`](fn@gcm); nothing of the message is left.
 #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &mut GcmMessage) -> Block {
-    let none = std::ptr::null_mut();
+pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &GcmMessage) -> Block {
     // SAFETY: forwarded from the caller.
-    unsafe {
-        gcm::go_on::<__m128i, true, true, 10>(keys.gcm(), message, Segment::EMPTY, none, none, 0);
-        let mut mask = gcm::mask(keys, iv);
-        let tag = message.tag(&mask);
-        mask.zeroize();
-        tag
-    }
+    unsafe { gcm::tag_of(keys, iv, message) }
 }
 
 /// Fills in what hashing needs.

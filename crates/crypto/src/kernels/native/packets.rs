@@ -34,6 +34,8 @@ pub(in crate::kernels) struct PacketUnit {
     pub destination: *mut u8,
     /// Of the packet, its tag left out.
     pub bytes: usize,
+    /// Filled in once its number is known.
+    pub nonce: Block,
     /// Of a packet that is sealed, once it was read.
     pub first: u8,
     pub status: *mut Status,
@@ -224,8 +226,7 @@ impl PacketUnit {
         let PacketSchedules {
             payload, powers, ..
         } = self.keys;
-        let mut iv = [0; BLOCK_BYTES];
-        iv[..IV_BYTES].copy_from_slice(&nonce(&self.iv, header.number));
+        self.nonce = nonce(&self.iv, header.number);
         let sealed = if SEAL {
             self.destination
         } else {
@@ -233,7 +234,7 @@ impl PacketUnit {
         };
         gcm::Unit {
             keys: Keys::of_first(payload, powers),
-            iv,
+            iv: &raw const self.nonce,
             mask: [0; BLOCK_BYTES],
             aad: Segment::new(self.destination, header.header_bytes),
             source: self.source.wrapping_add(header.header_bytes),
