@@ -1,0 +1,207 @@
+//! From ids and paths to entries: open addressing, by a hash whose key nobody knows.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+
+use crypto::prefetch;
+use wire::quic::ConnectionId;
+
+const VACANT: u32 = u32::MAX;
+const PATH: u8 = 0xff;
+
+/// Where a packet came from, and which of the caller's sockets it came to. An IPv4 address
+/// is the same as its mapped IPv6 address; a scope id is not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    address: [u8; 16],
+    port: u16,
+    local: u16,
+}
+
+impl Path {
+    /// `local` is the caller's number for the socket.
+    pub fn new(peer: SocketAddr, local: u16) -> Self {
+        let address = match peer.ip() {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Self {
+            address: address.octets(),
+            port: peer.port(),
+            local,
+        }
+    }
+
+    pub fn peer(&self) -> SocketAddr {
+        (IpAddr::from(self.address).to_canonical(), self.port).into()
+    }
+
+    pub fn local(&self) -> u16 {
+        self.local
+    }
+}
+
+/// What a connection is found by: an id with bytes, or a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Name([u64; 3]);
+
+impl Name {
+    /// `None` of more than 20 bytes.
+    #[inline]
+    pub(super) fn new(id: &[u8], path: &Path) -> Option<Self> {
+        let mut bytes = [0; 24];
+        if id.is_empty() {
+            bytes[..16].copy_from_slice(&path.address);
+            bytes[16..18].copy_from_slice(&path.port.to_be_bytes());
+            bytes[18..20].copy_from_slice(&path.local.to_be_bytes());
+            bytes[20] = PATH;
+        } else {
+            bytes[..20].get_mut(..id.len())?.copy_from_slice(id);
+            bytes[20] = id.len() as u8;
+        }
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"));
+        Some(Self([word(0), word(8), word(16)]))
+    }
+
+    pub(super) fn of(id: ConnectionId, path: &Path) -> Self {
+        Self::new(id.bytes(), path).expect("an id has 20 bytes at most")
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Slot {
+    name: Name,
+    hash: u32,
+    owner: u32,
+}
+
+const EMPTY: Slot = Slot {
+    name: Name([0; 3]),
+    hash: 0,
+    owner: VACANT,
+};
+
+/// At most half full, so that a look-up reads one line or two.
+pub(super) struct Index {
+    slots: Vec<Slot>,
+    /// SipHash with a key that is drawn for each table: who chooses ids or addresses
+    /// cannot make them collide.
+    hasher: RandomState,
+    count: usize,
+}
+
+impl Index {
+    pub(super) const NAME_BYTES: usize = 2 * size_of::<Slot>();
+
+    pub(super) fn new(names: usize) -> Result<Self, std::collections::TryReserveError> {
+        let mut slots = Vec::new();
+        // One is always empty: there a search ends.
+        let count = 2 * names + 1;
+        slots.try_reserve_exact(count)?;
+        slots.resize(count, EMPTY);
+        Ok(Self {
+            slots,
+            hasher: RandomState::new(),
+            count: 0,
+        })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count == self.slots.len() / 2
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, name: &Name) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        name.0.iter().for_each(|word| hasher.write_u64(*word));
+        hasher.finish() as u32
+    }
+
+    /// The hash is a fraction of the slots, so that their number may be any.
+    #[inline]
+    fn home(&self, hash: u32) -> usize {
+        ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.slots.len() {
+            0
+        } else {
+            at + 1
+        }
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u32) {
+        prefetch(&self.slots[self.home(hash)]);
+    }
+
+    #[inline]
+    fn position(&self, hash: u32, is: impl Fn(&Slot) -> bool) -> Option<usize> {
+        let mut at = self.home(hash);
+        loop {
+            let slot = &self.slots[at];
+            if slot.owner == VACANT {
+                return None;
+            }
+            if slot.hash == hash && is(slot) {
+                return Some(at);
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Which entry has the name.
+    #[inline]
+    pub(super) fn find(&self, hash: u32, name: &Name) -> Option<u32> {
+        let at = self.position(hash, |slot| slot.name == *name)?;
+        Some(self.slots[at].owner)
+    }
+
+    /// A name that nobody has, while there is room.
+    pub(super) fn insert(&mut self, name: Name, hash: u32, owner: u32) {
+        assert!(!self.is_full(), "the caller looks first");
+        let mut at = self.home(hash);
+        while self.slots[at].owner != VACANT {
+            at = self.after(at);
+        }
+        self.slots[at] = Slot { name, hash, owner };
+        self.count += 1;
+    }
+
+    /// One name of an entry, by its hash; two of the same hash are both removed in turn.
+    pub(super) fn remove_of(&mut self, hash: u32, owner: u32) {
+        if let Some(at) = self.position(hash, |slot| slot.owner == owner) {
+            self.remove_at(at);
+        }
+    }
+
+    pub(super) fn remove(&mut self, hash: u32, name: &Name) {
+        if let Some(at) = self.position(hash, |slot| slot.name == *name) {
+            self.remove_at(at);
+        }
+    }
+
+    /// Moves those behind into the hole that may be there, so that no search ends early.
+    fn remove_at(&mut self, mut hole: usize) {
+        let slots = self.slots.len();
+        let distance = |from: usize, to: usize| (to + slots - from) % slots;
+        let mut at = self.after(hole);
+        while self.slots[at].owner != VACANT {
+            let slot = self.slots[at];
+            if distance(self.home(slot.hash), at) >= distance(hole, at) {
+                self.slots[hole] = slot;
+                hole = at;
+            }
+            at = self.after(at);
+        }
+        self.slots[hole] = EMPTY;
+        self.count -= 1;
+    }
+}

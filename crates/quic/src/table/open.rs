@@ -1,0 +1,422 @@
+//! Packets of many connections, opened together.
+//!
+//! First all are looked up, and what they need is asked for; then those of a suite are
+//! opened by one call, as if all were of the present key phase; then each is judged in the
+//! order of the batch. What the call could not know (a packet before it changed the phase,
+//! or the largest number) makes a packet open once more, alone.
+
+use std::any::{Any, TypeId};
+
+use crypto::{
+    Backend, Key, Operation, PacketPlace, PacketSlices, Status, prefetch, process_packets,
+};
+use wire::quic::packet_number::{BYTES_MAX, Truncated};
+use wire::quic::{FirstByte, SAMPLE_BYTES, TAG_BYTES};
+
+use super::entry::{Entry, Repeated};
+use super::index::{Name, Path};
+use super::{Handle, Table};
+use crate::Suite;
+
+/// Packets that are looked up and opened together; longer batches are cut. As many misses
+/// overlap as a core has room for, and their lines fit the first-level cache.
+pub(crate) const BATCH_PACKETS: usize = 32;
+
+/// One packet to open, and what became of it.
+pub struct OpenRequest<'b> {
+    /// Where its datagram came from.
+    pub path: Path,
+    /// With a short header (RFC 9000 §17.3.1).
+    pub packet: &'b [u8],
+    /// Bytes in front of the packet number: the first byte and the connection id. Where the
+    /// id has no bytes, the connection is found by its path.
+    pub number_at: u16,
+    /// 16 bytes less than the packet: gets the header as the sender had it, and the payload
+    /// behind it. Zeros unless the outcome is [`Outcome::Opened`].
+    pub destination: &'b mut [u8],
+    pub outcome: Outcome,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Waiting,
+    Opened(Opened),
+    /// A long header, a place of the number that is not 1 to 21 bytes, too few bytes for a
+    /// sample, or a destination of another length.
+    Malformed,
+    /// No connection has the id or path.
+    Unknown,
+    /// Received before: to be discarded (RFC 9000 §12.3).
+    Duplicate {
+        connection: Handle,
+        number: u64,
+    },
+    /// More than 127 below the largest number: perhaps received before, to be discarded.
+    Old {
+        connection: Handle,
+        number: u64,
+    },
+    /// No key of the connection opens it. Counted.
+    Failed {
+        connection: Handle,
+    },
+    /// AEAD_LIMIT_REACHED: as many packets failed as may (RFC 9001 §6.6). The connection
+    /// is over, as with the next two.
+    IntegrityLimit {
+        connection: Handle,
+        failures: u64,
+    },
+    /// KEY_UPDATE_ERROR: of an older key phase than a packet with a lower number, or of a
+    /// newer than one with a higher (RFC 9001 §6.4).
+    KeyUpdateError {
+        connection: Handle,
+        number: u64,
+    },
+    /// PROTOCOL_VIOLATION: reserved bits are set (RFC 9000 §17.3.1).
+    ReservedBits {
+        connection: Handle,
+        number: u64,
+    },
+    /// The connection ended before, by one of the three above.
+    Over {
+        connection: Handle,
+    },
+    Backend {
+        connection: Handle,
+        status: Status,
+    },
+}
+
+/// An opened packet: its payload is in the destination behind the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    pub connection: Handle,
+    pub number: u64,
+    pub header_bytes: u16,
+    pub phase: Phase,
+    /// Whether no larger number was opened before.
+    pub is_largest: bool,
+    /// The packet came from another path than the connection's: a migration, if it is the
+    /// largest and has a non-probing frame (RFC 9000 §9.2, §9.3). The path stays until
+    /// [`Table::migrate`].
+    pub is_other_path: bool,
+}
+
+/// Whose key opened a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Current,
+    /// Overtaken by packets of the present phase.
+    Previous,
+    /// The first of a new phase, which is the present one now: the sealing side answers
+    /// with [`crate::sealer::Update::Answered`], and [`Table::supply_next`] is due.
+    Next,
+}
+
+/// A packet that was found to be of a connection, and what was assumed of that.
+#[derive(Clone, Copy)]
+struct Asked {
+    entry: u32,
+    expected: u64,
+    is_phase_set: bool,
+    suite: Suite,
+    status: Status,
+}
+
+/// Which key opened a packet.
+enum Used {
+    Current,
+    Previous,
+    Next(Box<dyn Key>),
+}
+
+impl Table {
+    /// Opens packets; what became of each is in its `outcome`, as if they came one after
+    /// the other. `backend` made the keys, and makes a next phase's when a packet needs
+    /// it: that alone allocates.
+    ///
+    /// A packet that fails costs another attempt where one of its connection before it in
+    /// the batch succeeded, or where its header tells the other key phase: with the
+    /// previous keys, and with the next, whose set-up RFC 9001 §6.3 lets wait (it tells an
+    /// observer of time that a packet was of another phase).
+    pub fn open_batch(
+        &mut self,
+        backend: &dyn Backend,
+        requests: &mut [OpenRequest<'_>],
+        now_ns: u64,
+    ) {
+        for requests in requests.chunks_mut(BATCH_PACKETS) {
+            let mut asked = self.look_up(requests);
+            for suite in Suite::ALL {
+                self.open_of(suite, backend, requests, &mut asked);
+            }
+            for (request, asked) in requests.iter_mut().zip(asked) {
+                request.outcome = match asked {
+                    Ok(asked) => self.conclude(backend, request, asked, now_ns),
+                    Err(outcome) => outcome,
+                };
+                if !matches!(request.outcome, Outcome::Opened(_)) {
+                    request.destination.fill(0);
+                }
+            }
+        }
+    }
+
+    fn look_up(&self, requests: &[OpenRequest<'_>]) -> [Result<Asked, Outcome>; BATCH_PACKETS] {
+        let mut names = [const { None }; BATCH_PACKETS];
+        for (name, request) in names.iter_mut().zip(requests) {
+            *name = request.name().map(|name| (self.index.hash(&name), name));
+            if let (Some((hash, _)), true) = (&name, self.prefetches) {
+                self.index.prefetch(*hash);
+            }
+        }
+        let places = names.map(|name| {
+            let (hash, name) = name.ok_or(Outcome::Malformed)?;
+            let place = self.index.find(hash, &name).ok_or(Outcome::Unknown)?;
+            if self.prefetches {
+                let entry = &self.entries[place as usize];
+                prefetch(&entry.key);
+                prefetch(&entry.failures);
+                prefetch(&entry.ids);
+            }
+            Ok(place)
+        });
+        places.map(|place| {
+            let place: u32 = place?;
+            let entry = &self.entries[place as usize];
+            if let (Some(key), true) = (&entry.key, self.prefetches) {
+                prefetch(&**key);
+            }
+            Ok(Asked {
+                entry: place,
+                expected: entry.window.expected(),
+                is_phase_set: entry.is_phase_set,
+                suite: entry.suite,
+                status: Status::BackendFailed,
+            })
+        })
+    }
+
+    /// Opens those of a suite as packets of the present phase.
+    fn open_of(
+        &self,
+        suite: Suite,
+        backend: &dyn Backend,
+        requests: &mut [OpenRequest<'_>],
+        asked: &mut [Result<Asked, Outcome>; BATCH_PACKETS],
+    ) {
+        let is_of = |one: &Result<Asked, Outcome>| matches!(one, Ok(one) if one.suite == suite);
+        if !asked.iter().any(is_of) {
+            return;
+        }
+        let mut slices: [PacketSlices<'_>; BATCH_PACKETS] = std::array::from_fn(|_| no_key());
+        let mut count = 0;
+        for (request, asked) in requests.iter_mut().zip(&*asked) {
+            let Some(asked) = asked.as_ref().ok().filter(|one| one.suite == suite) else {
+                continue;
+            };
+            let key = self.entries[asked.entry as usize].present();
+            slices[count] = request.slices(key, asked.expected, Some(asked.is_phase_set));
+            count += 1;
+        }
+        let slices = &mut slices[..count];
+        process_packets(backend, suite.packets(), Operation::Decrypt, slices);
+        let asked = asked.iter_mut().flatten().filter(|one| one.suite == suite);
+        for (asked, one) in asked.zip(slices) {
+            asked.status = one.status;
+        }
+    }
+
+    fn conclude(
+        &mut self,
+        backend: &dyn Backend,
+        request: &mut OpenRequest<'_>,
+        asked: Asked,
+        now_ns: u64,
+    ) -> Outcome {
+        let entry = &mut self.entries[asked.entry as usize];
+        let connection = Handle {
+            place: asked.entry,
+            generation: entry.generation,
+        };
+        if entry.is_over {
+            return Outcome::Over { connection };
+        }
+        let is_same_phase = entry.is_phase_set == asked.is_phase_set;
+        let is_same = is_same_phase && entry.window.expected() == asked.expected;
+        let opened = match asked.status {
+            Status::Ok if is_same_phase => Ok((Used::Current, asked.expected)),
+            Status::Ok => Ok((Used::Previous, asked.expected)),
+            Status::AuthenticationFailed if is_same => Err(Status::AuthenticationFailed),
+            Status::AuthenticationFailed | Status::InvalidInput => {
+                let expected = entry.window.expected();
+                entry.open(backend, request).map(|used| (used, expected))
+            }
+            status => Err(status),
+        };
+        let outcome = match opened {
+            Ok((used, expected)) => entry.accept(connection, request, used, expected),
+            Err(Status::AuthenticationFailed) => {
+                entry.failures += 1;
+                let failures = entry.failures;
+                entry.is_over = failures >= entry.suite.integrity_limit().min(self.failures_max);
+                match entry.is_over {
+                    true => Outcome::IntegrityLimit {
+                        connection,
+                        failures,
+                    },
+                    false => Outcome::Failed { connection },
+                }
+            }
+            Err(status) => Outcome::Backend { connection, status },
+        };
+        if matches!(outcome, Outcome::Opened(_)) {
+            self.touch(asked.entry, now_ns);
+        }
+        outcome
+    }
+}
+
+impl OpenRequest<'_> {
+    /// `None` where the packet cannot be opened.
+    #[inline]
+    fn name(&self) -> Option<Name> {
+        let at = usize::from(self.number_at);
+        let bytes = self.packet.len();
+        let is_sound = bytes >= at + BYTES_MAX + SAMPLE_BYTES
+            && self.destination.len() + TAG_BYTES == bytes
+            && !FirstByte(self.packet[0]).is_long();
+        Name::new(self.packet.get(1..at).filter(|_| is_sound)?, &self.path)
+    }
+
+    fn slices<'s>(
+        &'s mut self,
+        key: &'s dyn Key,
+        number: u64,
+        phase: Option<bool>,
+    ) -> PacketSlices<'s> {
+        PacketSlices {
+            key,
+            place: PacketPlace {
+                number,
+                number_at: self.number_at,
+                phase,
+            },
+            source: self.packet,
+            destination: &mut *self.destination,
+            status: Status::BackendFailed,
+        }
+    }
+}
+
+impl Entry {
+    fn present(&self) -> &dyn Key {
+        &**self.key.as_ref().expect("the index names no vacant entry")
+    }
+
+    /// Opens one packet by the key of its phase.
+    fn open(&self, backend: &dyn Backend, request: &mut OpenRequest<'_>) -> Result<Used, Status> {
+        let mut by = |key: &dyn Key, phase| {
+            let slices = request.slices(key, self.window.expected(), phase);
+            let (mut slices, packets) = ([slices], self.suite.packets());
+            process_packets(backend, packets, Operation::Decrypt, &mut slices);
+            slices[0].status
+        };
+        match by(self.present(), Some(self.is_phase_set)) {
+            Status::Ok => return Ok(Used::Current),
+            Status::InvalidInput => {}
+            failed => return Err(failed),
+        }
+        // Its number is hidden until a key opens it, so it cannot choose between the two.
+        if let Some(previous) = &self.previous {
+            match by(&**previous, None) {
+                Status::Ok => return Ok(Used::Previous),
+                Status::AuthenticationFailed => {}
+                failed => return Err(failed),
+            }
+        }
+        if self.next.is_none() {
+            return Err(Status::AuthenticationFailed);
+        }
+        let next = self.next.key(backend, self.suite);
+        let next = next.map_err(|_| Status::BackendFailed)?;
+        match by(&*next, None) {
+            Status::Ok => Ok(Used::Next(next)),
+            failed => Err(failed),
+        }
+    }
+
+    /// Judges a packet that opened, when `expected` was the next number.
+    fn accept(
+        &mut self,
+        connection: Handle,
+        request: &OpenRequest<'_>,
+        used: Used,
+        expected: u64,
+    ) -> Outcome {
+        let shown = &*request.destination;
+        let (first, at) = (FirstByte(shown[0]), usize::from(request.number_at));
+        let header_bytes = at + first.packet_number_bytes();
+        let truncated = Truncated::of_bytes(&shown[at..header_bytes]).expect("one to four bytes");
+        let number = truncated.expand(expected.checked_sub(1));
+        let is_late = match used {
+            Used::Current => false,
+            Used::Previous => number >= self.first_of_phase,
+            Used::Next(_) => self.window.largest() >= Some(number),
+        };
+        if !first.is_reserved_clear() || is_late {
+            self.is_over = true;
+            return match is_late {
+                true => Outcome::KeyUpdateError { connection, number },
+                false => Outcome::ReservedBits { connection, number },
+            };
+        }
+        let is_largest = match self.window.note(number) {
+            Ok(is_largest) => is_largest,
+            Err(Repeated::Duplicate) => return Outcome::Duplicate { connection, number },
+            Err(Repeated::Old) => return Outcome::Old { connection, number },
+        };
+        let phase = match used {
+            Used::Current => Phase::Current,
+            Used::Previous => Phase::Previous,
+            Used::Next(_) => Phase::Next,
+        };
+        match used {
+            Used::Next(key) => self.advance(key, number),
+            Used::Current => self.first_of_phase = self.first_of_phase.min(number),
+            Used::Previous => {}
+        }
+        Outcome::Opened(Opened {
+            connection,
+            number,
+            header_bytes: header_bytes as u16,
+            phase,
+            is_largest,
+            is_other_path: self.path != request.path,
+        })
+    }
+}
+
+struct NoKey;
+
+impl Key for NoKey {
+    fn part(&self, _of: TypeId) -> Option<&dyn Any> {
+        None
+    }
+}
+
+/// Fills what of an array is not used.
+pub(crate) fn no_key<'s>() -> PacketSlices<'s> {
+    PacketSlices {
+        key: &NoKey,
+        place: PacketPlace {
+            number: 0,
+            number_at: 0,
+            phase: None,
+        },
+        source: &[],
+        destination: &mut [],
+        status: Status::BackendFailed,
+    }
+}
