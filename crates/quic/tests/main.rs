@@ -10,5 +10,7 @@ mod links;
 mod make;
 mod packets;
 mod round_trip;
+mod sealer;
+mod table;
 mod trace;
 mod unopened;
