@@ -1,12 +1,13 @@
 //! Random sequences of everything, compared with the model outcome by outcome.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crypto::Backend;
 use lockgate_quic::Suite;
 use lockgate_quic::table::{
-    AddError, Capacity, Handle, IDLE_STEP_NS, IssueError, MigrateError, Path, Table, WhenFull,
+    AddError, Capacity, Handle, IDLE_STEP_NS, IssueError, MigrateError, Outcome, Path, Table,
+    WhenFull,
 };
 use wire::quic::ConnectionId;
 
@@ -31,6 +32,8 @@ struct Run {
     sent: HashMap<Handle, Sent>,
     gone: Vec<Handle>,
     now_ns: u64,
+    /// How often each outcome was.
+    outcomes: BTreeMap<String, usize>,
 }
 
 impl Run {
@@ -53,6 +56,7 @@ impl Run {
             sent: HashMap::new(),
             gone: Vec::new(),
             now_ns: 0,
+            outcomes: BTreeMap::new(),
         }
     }
 
@@ -226,6 +230,7 @@ impl Run {
         let done = open(&mut self.table, &*self.backend, &packets, self.now_ns);
         for (index, (done, expected)) in done.iter().zip(&expected).enumerate() {
             assert_eq!(done, expected, "packet {index} of {count}");
+            *self.outcomes.entry(kind(&done.0)).or_default() += 1;
         }
     }
 
@@ -239,10 +244,20 @@ impl Run {
     }
 }
 
+/// Its name, and of an opened packet the phase.
+fn kind(outcome: &Outcome) -> String {
+    if let Outcome::Opened(opened) = outcome {
+        return format!("Opened {:?}", opened.phase);
+    }
+    let text = format!("{outcome:?}");
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn a_table_does_what_one_packet_after_the_other_does() {
     let backends = super::backends();
-    for round in 0..testing::cases(40, 2000) {
+    let mut outcomes = BTreeMap::<_, usize>::new();
+    for round in 0..testing::cases(300, 30_000) {
         let backend = backends[round as usize % backends.len()].clone();
         let mut run = Run::new(
             0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(round.into()),
@@ -257,5 +272,11 @@ fn a_table_does_what_one_packet_after_the_other_does() {
             }
             run.check();
         }
+        for (kind, count) in run.outcomes {
+            *outcomes.entry(kind).or_default() += count;
+        }
     }
+    println!("{outcomes:?}");
+    // All but `Waiting` and `Backend`.
+    assert!(outcomes.len() == 12 && outcomes.values().all(|count| *count >= 10));
 }
