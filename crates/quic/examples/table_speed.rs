@@ -1,0 +1,283 @@
+//! What a look-up among many connections costs: nanoseconds a packet, with the table
+//! asking for memory ahead and without.
+//!
+//! `cargo run --release -p lockgate-quic --example table_speed [BACKEND [CONNECTIONS [SECONDS]]]`
+//!
+//! Packets of 64 bytes in AES-128-GCM, in batches of 32, one thread. Connections (10^6, or
+//! as many as memory has room for) are drawn evenly from a thousand, evenly from all, and
+//! from all by Zipf's law with 1.1. The arms take turns; medians of all turns, and the
+//! middle half of them. Every packet is new to its connection, and all must open.
+
+use std::time::{Duration, Instant};
+
+use crypto::{Algorithm, Backend, KeyMaterial};
+use lockgate_quic::protection::{HeaderKey, PacketKey};
+use lockgate_quic::table::{
+    CONNECTION_BYTES, Capacity, Connection, OpenRequest, Outcome, Path, WhenFull,
+};
+use lockgate_quic::{Protocol, Secret, Suite, Table};
+use wire::quic::ConnectionId;
+
+const SUITE: Suite = Suite::Aes128Gcm;
+const PACKET_BYTES: usize = 64;
+const ID_BYTES: usize = 8;
+const NUMBER_AT: usize = 1 + ID_BYTES;
+const BATCH: usize = 32;
+/// A turn of one arm: so many packets are sealed before, and then opened.
+const TURN_PACKETS: usize = 128 * BATCH;
+const FEW: usize = 1000;
+const ZIPF: f64 = 1.1;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 8
+    }
+
+    /// From 0 to 1.
+    fn part(&mut self) -> f64 {
+        self.next() as f64 / (1_u64 << 56) as f64
+    }
+}
+
+/// Draws connections.
+enum Draw {
+    Even(usize),
+    /// The sums of the weights of those up to each.
+    Zipf(Vec<f64>),
+}
+
+impl Draw {
+    fn zipf(connections: usize) -> Self {
+        let mut sum = 0.0;
+        let weight = |rank: usize| {
+            sum += ((rank + 1) as f64).powf(-ZIPF);
+            sum
+        };
+        Self::Zipf((0..connections).map(weight).collect())
+    }
+
+    fn draw(&self, random: &mut Random) -> usize {
+        match self {
+            Self::Even(among) => (random.next() % *among as u64) as usize,
+            Self::Zipf(sums) => {
+                let at = random.part() * sums.last().expect("there is one");
+                let rank = sums.partition_point(|sum| *sum <= at);
+                // Ranks lie all over the table.
+                (rank as u64 * 2_654_435_761 % sums.len() as u64) as usize
+            }
+        }
+    }
+}
+
+fn id(connection: usize) -> [u8; ID_BYTES] {
+    (connection as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .to_be_bytes()
+}
+
+struct Bench {
+    backend: &'static dyn Backend,
+    table: Table,
+    /// All seal by the same: what the peers do is not measured, and has to fit beside.
+    peers: (HeaderKey, PacketKey<'static>),
+    /// Of each connection, the next.
+    numbers: Vec<u64>,
+    material: KeyMaterial,
+    began: Instant,
+    random: Random,
+}
+
+impl Bench {
+    fn new(name: &str, wanted: usize) -> Result<Self, Box<dyn std::error::Error>> {
+        let backend: &'static dyn Backend = &**Box::leak(Box::new(crypto::by_name(name)?));
+        let secret = Secret::new(vec![7; SUITE.secret_bytes()]);
+        let material = Protocol::V1.packets_key(SUITE, &secret, &secret);
+        let mut bench = Self {
+            table: table(wanted)?,
+            peers: (
+                HeaderKey::derive(Protocol::V1, SUITE, &secret),
+                PacketKey::derive(backend, Protocol::V1, SUITE, &secret)?,
+            ),
+            numbers: Vec::new(),
+            began: Instant::now(),
+            random: Random(0x9e37_79b9_7f4a_7c15),
+            backend,
+            material,
+        };
+        for connection in 0..wanted {
+            // Leave a sixth of what was there.
+            if connection % 4096 == 0 && available_bytes() < total_bytes() / 6 {
+                println!("memory is short: {connection} connections instead of {wanted}");
+                break;
+            }
+            let new = Connection {
+                suite: SUITE,
+                key: bench.key()?,
+                next: &bench.material,
+                id: ConnectionId::new(&id(connection))?,
+                path: path(),
+            };
+            bench.table.add(new, 0)?;
+            bench.numbers.push(0);
+        }
+        Ok(bench)
+    }
+
+    fn key(&self) -> Result<Box<dyn crypto::Key>, crypto::KeyError> {
+        let algorithm = Algorithm::Packets(SUITE.packets());
+        self.backend.key(algorithm, &self.material)
+    }
+
+    /// Packets to the connections that are drawn, each with its next number.
+    fn packets(&mut self, draw: &Draw) -> Vec<[u8; PACKET_BYTES]> {
+        let mut packets = vec![[0; PACKET_BYTES]; TURN_PACKETS];
+        for packet in &mut packets {
+            let connection = draw.draw(&mut self.random);
+            let number = &mut self.numbers[connection];
+            packet[0] = 0x43;
+            packet[1..=ID_BYTES].copy_from_slice(&id(connection));
+            let end = *number as u32;
+            packet[NUMBER_AT..NUMBER_AT + 4].copy_from_slice(&end.to_be_bytes());
+            let (header, payload) = &self.peers;
+            let sealed = payload.seal(header, packet, NUMBER_AT, *number);
+            sealed.expect("there is room");
+            *number += 1;
+        }
+        packets
+    }
+
+    /// Nanoseconds a packet.
+    fn turn(&mut self, draw: &Draw, prefetches: bool) -> f64 {
+        let packets = self.packets(draw);
+        let mut destinations = vec![[0; PACKET_BYTES - 16]; packets.len()];
+        let mut requests: Vec<_> = packets
+            .iter()
+            .zip(&mut destinations)
+            .map(|(packet, destination)| OpenRequest {
+                path: path(),
+                packet,
+                number_at: NUMBER_AT as u16,
+                destination,
+                outcome: Outcome::Waiting,
+            })
+            .collect();
+        self.table.set_prefetches(prefetches);
+        let now_ns = self.began.elapsed().as_nanos() as u64;
+        let start = Instant::now();
+        for batch in requests.chunks_mut(BATCH) {
+            self.table.open_batch(self.backend, batch, now_ns);
+        }
+        let spent = start.elapsed();
+        let all = requests
+            .iter()
+            .all(|one| matches!(one.outcome, Outcome::Opened(_)));
+        assert!(all, "a packet did not open");
+        spent.as_secs_f64() * 1e9 / TURN_PACKETS as f64
+    }
+}
+
+fn path() -> Path {
+    Path::new(([192, 0, 2, 1], 4433).into(), 0)
+}
+
+fn table(connections: usize) -> Result<Table, lockgate_quic::table::CapacityError> {
+    let connections = u32::try_from(connections).unwrap_or(u32::MAX);
+    let capacity = Capacity {
+        connections,
+        ids: connections,
+        failures: u64::MAX,
+    };
+    Table::new(capacity, WhenFull::Refuse)
+}
+
+/// Bytes of a line of `/proc`; 0 where there is none.
+fn proc_bytes(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| {
+        line.trim_matches([' ', '\t', ':', 'k', 'B'])
+            .parse::<u64>()
+            .ok()
+    });
+    number.unwrap_or(0) * 1024
+}
+
+fn available_bytes() -> u64 {
+    proc_bytes("/proc/meminfo", "MemAvailable")
+}
+
+fn total_bytes() -> u64 {
+    proc_bytes("/proc/meminfo", "MemTotal")
+}
+
+/// Lower quartile, median, upper quartile.
+fn quartiles(values: &mut [f64]) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let backend = arguments.next().unwrap_or("aws-lc".into());
+    let wanted = arguments
+        .next()
+        .map_or(Ok(1_000_000), |text| text.parse())?;
+    let seconds = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
+    let before = proc_bytes("/proc/self/status", "VmRSS");
+    let mut bench = Bench::new(&backend, wanted)?;
+    let connections = bench.numbers.len().max(1);
+    let grown = proc_bytes("/proc/self/status", "VmRSS").saturating_sub(before);
+    println!(
+        "{backend}, {connections} connections: {CONNECTION_BYTES} bytes each for entry, index \
+         and one id; {} with the key object and all else that grew",
+        grown as usize / connections
+    );
+    let few = FEW.min(connections);
+    let draws = [
+        (format!("even among {few}"), Draw::Even(few)),
+        (format!("even among {connections}"), Draw::Even(connections)),
+        (
+            format!("Zipf {ZIPF} among {connections}"),
+            Draw::zipf(connections),
+        ),
+    ];
+    let arms = [true, false];
+    let mut spent = vec![[Vec::new(), Vec::new()]; draws.len()];
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    // The first turn of each warms up; which arm begins changes.
+    for round in 0.. {
+        if round > 1 && Instant::now() > end {
+            break;
+        }
+        for ((_, draw), spent) in draws.iter().zip(&mut spent) {
+            for turn in 0..2 {
+                let arm = (turn + round) % 2;
+                let ns = bench.turn(draw, arms[arm]);
+                if round > 0 {
+                    spent[arm].push(ns);
+                }
+            }
+        }
+    }
+    println!(
+        "{:24} {:>26} {:>26} {:>7} {:>6}",
+        "ns a packet", "prefetch", "none", "ratio", "turns"
+    );
+    for ((name, _), [with, without]) in draws.iter().zip(&mut spent) {
+        let [a, b] = [quartiles(with), quartiles(without)];
+        let cell = |[low, middle, high]: [f64; 3]| format!("{middle:.0} ({low:.0} to {high:.0})");
+        println!(
+            "{name:24} {:>26} {:>26} {:>7.2} {:>6}",
+            cell(a),
+            cell(b),
+            b[1] / a[1],
+            with.len()
+        );
+    }
+    Ok(())
+}
