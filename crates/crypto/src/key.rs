@@ -63,6 +63,10 @@ pub trait Key: Any + Send {
     /// in a key made for several back-ends, that back-end's part. `None` for other
     /// back-ends.
     fn part(&self, of: TypeId) -> Option<&dyn Any>;
+
+    /// Asks for the memory of its parts, where they lie apart from the key itself, which
+    /// was [asked for](crate::prefetch) a while before.
+    fn prefetch_parts(&self) {}
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

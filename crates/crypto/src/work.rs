@@ -38,11 +38,18 @@ impl Work<'_> {
 /// A key of one back-end.
 pub(crate) trait OwnKey: Any + Send {
     fn algorithm(&self) -> Algorithm;
+
+    /// See [`Key::prefetch_parts`].
+    fn prefetch_parts(&self) {}
 }
 
 impl<K: OwnKey> Key for K {
     fn part(&self, of: TypeId) -> Option<&dyn Any> {
         (of == TypeId::of::<K>()).then_some(self)
+    }
+
+    fn prefetch_parts(&self) {
+        OwnKey::prefetch_parts(self);
     }
 }
 

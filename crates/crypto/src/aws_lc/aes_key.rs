@@ -33,6 +33,10 @@ impl AesKey {
         (refused == 0).then_some(own)
     }
 
+    pub(super) fn prefetch(&self) {
+        crate::prefetch(&*self.0);
+    }
+
     pub(super) fn as_ptr(&self) -> *const lc::AES_KEY {
         self.0.0.as_ptr()
     }

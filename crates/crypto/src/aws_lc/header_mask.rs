@@ -34,6 +34,12 @@ impl HeaderMask {
         }))
     }
 
+    pub(crate) fn prefetch(&self) {
+        if let Cipher::Aes(key) = &self.0 {
+            key.prefetch();
+        }
+    }
+
     /// For the first byte, of which it changes the lower bits, and up to four bytes of the
     /// packet number (§5.4.3, §5.4.4).
     pub fn mask(&self, sample: &[u8; BLOCK_BYTES]) -> [u8; 5] {

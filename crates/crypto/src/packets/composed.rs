@@ -33,6 +33,11 @@ impl<B: 'static> OwnKey for PacketKey<B> {
     fn algorithm(&self) -> Algorithm {
         Algorithm::Packets(self.packets)
     }
+
+    fn prefetch_parts(&self) {
+        self.header.prefetch();
+        crate::prefetch(&*self.aead);
+    }
 }
 
 /// A packet on its way; `status` says how it ends.

@@ -182,11 +182,11 @@ impl Table {
             }
             Ok(place)
         });
-        places.map(|place| {
+        let asked = places.map(|place| {
             let place: u32 = place?;
             let entry = &self.entries[place as usize];
-            if let (Some(key), true) = (&entry.key, self.prefetches) {
-                prefetch(&**key);
+            if self.prefetches {
+                prefetch(entry.present());
             }
             Ok(Asked {
                 entry: place,
@@ -195,7 +195,13 @@ impl Table {
                 suite: entry.suite,
                 status: Status::BackendFailed,
             })
-        })
+        });
+        if self.prefetches {
+            for one in asked.iter().flatten() {
+                self.entries[one.entry as usize].present().prefetch_parts();
+            }
+        }
+        asked
     }
 
     /// Opens those of a suite as packets of the present phase.
