@@ -6,7 +6,8 @@
 //! Packets of 64 bytes in AES-128-GCM, in batches of 32, one thread. Connections (10^6, or
 //! as many as memory has room for) are drawn evenly from a thousand, evenly from all, and
 //! from all by Zipf's law with 1.1. The arms take turns; medians of all turns, and the
-//! middle half of them. Every packet is new to its connection, and all must open.
+//! middle half of them. Every packet is new to its connection, and all must open; but two
+//! rows are of forged ones, of which the other phase's cost the set-up of a key each.
 
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,15 @@ impl Random {
     fn part(&mut self) -> f64 {
         self.next() as f64 / (1_u64 << 56) as f64
     }
+}
+
+/// What is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Sent {
+    Good,
+    Forged,
+    /// With the bit of the other key phase.
+    ForgedOther,
 }
 
 /// Draws connections.
@@ -134,26 +144,31 @@ impl Bench {
     }
 
     /// Packets to the connections that are drawn, each with its next number.
-    fn packets(&mut self, draw: &Draw) -> Vec<[u8; PACKET_BYTES]> {
+    fn packets(&mut self, draw: &Draw, sent: Sent) -> Vec<[u8; PACKET_BYTES]> {
         let mut packets = vec![[0; PACKET_BYTES]; TURN_PACKETS];
         for packet in &mut packets {
             let connection = draw.draw(&mut self.random);
             let number = &mut self.numbers[connection];
-            packet[0] = 0x43;
+            packet[0] = if sent == Sent::ForgedOther {
+                0x47
+            } else {
+                0x43
+            };
             packet[1..=ID_BYTES].copy_from_slice(&id(connection));
             let end = *number as u32;
             packet[NUMBER_AT..NUMBER_AT + 4].copy_from_slice(&end.to_be_bytes());
             let (header, payload) = &self.peers;
             let sealed = payload.seal(header, packet, NUMBER_AT, *number);
             sealed.expect("there is room");
+            packet[PACKET_BYTES - 1] ^= u8::from(sent != Sent::Good);
             *number += 1;
         }
         packets
     }
 
     /// Nanoseconds a packet.
-    fn turn(&mut self, draw: &Draw, prefetches: bool) -> f64 {
-        let packets = self.packets(draw);
+    fn turn(&mut self, draw: &Draw, sent: Sent, prefetches: bool) -> f64 {
+        let packets = self.packets(draw, sent);
         let mut destinations = vec![[0; PACKET_BYTES - 16]; packets.len()];
         let mut requests: Vec<_> = packets
             .iter()
@@ -175,8 +190,8 @@ impl Bench {
         let spent = start.elapsed();
         let all = requests
             .iter()
-            .all(|one| matches!(one.outcome, Outcome::Opened(_)));
-        assert!(all, "a packet did not open");
+            .all(|one| matches!(one.outcome, Outcome::Opened(_)) == (sent == Sent::Good));
+        assert!(all, "a good packet did not open, or a forged one did");
         spent.as_secs_f64() * 1e9 / TURN_PACKETS as f64
     }
 }
@@ -239,11 +254,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let few = FEW.min(connections);
     let draws = [
-        (format!("even among {few}"), Draw::Even(few)),
-        (format!("even among {connections}"), Draw::Even(connections)),
+        (format!("even among {few}"), Draw::Even(few), Sent::Good),
+        (
+            format!("even among {connections}"),
+            Draw::Even(connections),
+            Sent::Good,
+        ),
         (
             format!("Zipf {ZIPF} among {connections}"),
             Draw::zipf(connections),
+            Sent::Good,
+        ),
+        (format!("forged, {few}"), Draw::Even(few), Sent::Forged),
+        (
+            format!("other phase forged, {few}"),
+            Draw::Even(few),
+            Sent::ForgedOther,
         ),
     ];
     let arms = [true, false];
@@ -254,10 +280,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if round > 1 && Instant::now() > end {
             break;
         }
-        for ((_, draw), spent) in draws.iter().zip(&mut spent) {
+        for ((_, draw, sent), spent) in draws.iter().zip(&mut spent) {
             for turn in 0..2 {
                 let arm = (turn + round) % 2;
-                let ns = bench.turn(draw, arms[arm]);
+                let ns = bench.turn(draw, *sent, arms[arm]);
                 if round > 0 {
                     spent[arm].push(ns);
                 }
@@ -265,14 +291,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     println!(
-        "{:24} {:>26} {:>26} {:>7} {:>6}",
+        "{:26} {:>26} {:>26} {:>7} {:>6}",
         "ns a packet", "prefetch", "none", "ratio", "turns"
     );
-    for ((name, _), [with, without]) in draws.iter().zip(&mut spent) {
+    for ((name, ..), [with, without]) in draws.iter().zip(&mut spent) {
         let [a, b] = [quartiles(with), quartiles(without)];
         let cell = |[low, middle, high]: [f64; 3]| format!("{middle:.0} ({low:.0} to {high:.0})");
         println!(
-            "{name:24} {:>26} {:>26} {:>7.2} {:>6}",
+            "{name:26} {:>26} {:>26} {:>7.2} {:>6}",
             cell(a),
             cell(b),
             b[1] / a[1],

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crypto::{Backend, Key, Operation, PacketPlace, PacketSlices, Status, process_packets};
+use crypto::{
+    Backend, Key, Operation, PacketPlace, PacketSlices, Status, prefetch, process_packets,
+};
 use wire::quic::packet_number::{self, NUMBER_MAX, Truncated};
 use wire::quic::{FirstByte, TAG_BYTES};
 
@@ -227,14 +229,23 @@ impl Sealer {
 }
 
 /// Seals packets of several connections; what became of each is in its `outcome`. The
-/// sealers' keys are of `backend`. Nothing is allocated.
+/// sealers' keys are of `backend`. Nothing is allocated; memory of all is asked for first.
 pub fn seal_batch(backend: &dyn Backend, sealers: &mut [Sealer], requests: &mut [SealRequest<'_>]) {
     for requests in requests.chunks_mut(BATCH_PACKETS) {
+        for sealer in requests.iter().filter_map(|one| sealers.get(one.sealer)) {
+            prefetch(sealer);
+        }
         for request in &mut *requests {
             request.outcome = match sealers.get_mut(request.sealer) {
-                Some(sealer) => sealer.take(request),
+                Some(sealer) => {
+                    prefetch(&*sealer.key);
+                    sealer.take(request)
+                }
                 None => Err(SealError::NoSealer(request.sealer)),
             };
+        }
+        for sealer in requests.iter().filter_map(|one| sealers.get(one.sealer)) {
+            sealer.key.prefetch_parts();
         }
         for suite in Suite::ALL {
             seal_of(suite, backend, sealers, requests);

@@ -1,4 +1,5 @@
-//! In a process of its own: it has an allocator that counts.
+//! In a process of its own: it has an allocator that counts, and that looks into what is
+//! freed.
 //!
 //! Sealing, and opening packets of the present key phase, allocates nothing, whatever
 //! becomes of them.
@@ -18,6 +19,8 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static SECRET: Cell<Option<[u8; 16]>> = const { Cell::new(None) };
+    static LEAKS: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: every call is handed to the system's allocator as it came; counting
@@ -31,6 +34,12 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        if let Some(secret) = SECRET.get() {
+            // SAFETY: a block that is still the caller's, of that many bytes.
+            let bytes = unsafe { std::slice::from_raw_parts(pointer, layout.size()) };
+            let leaks = bytes.windows(16).filter(|one| **one == secret).count();
+            LEAKS.set(LEAKS.get() + leaks as u64);
+        }
         // SAFETY: the caller upholds `dealloc`'s contract.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -156,4 +165,54 @@ fn seal_and_open(
     assert_eq!(count(|one| matches!(one, Outcome::Failed { .. })), 18);
     assert_eq!(count(|one| matches!(one, Outcome::Duplicate { .. })), 17);
     counted
+}
+
+/// Blocks that are freed during `work` and still hold the secret.
+fn leaks(secret: [u8; 16], work: impl FnOnce()) -> u64 {
+    LEAKS.set(0);
+    SECRET.set(Some(secret));
+    work();
+    SECRET.set(None);
+    LEAKS.get()
+}
+
+#[test]
+fn keys_of_the_next_phase_are_wiped_where_they_lay() {
+    let backend = crypto::by_name("aws-lc").expect("it is always there");
+    let suite = Suite::Aes128Gcm;
+    let secret = Secret::new(vec![3; suite.secret_bytes()]);
+    let material = Protocol::V1.packets_key(suite, &secret, &secret);
+    let payload = *material.expose()[16..].first_chunk().expect("two keys");
+    let copy = Box::new(payload);
+    assert_eq!(leaks(payload, || drop(copy)), 1, "a leak would be found");
+    let (_, mut table) = sides(&*backend);
+    let add = |table: &mut Table, id| {
+        let new = Connection {
+            suite,
+            key: backend.key(Algorithm::Packets(suite.packets()), &material)?,
+            next: &material,
+            id: ConnectionId::new(id).expect("few bytes"),
+            path: Path::new(([127, 0, 0, 1], 1).into(), 0),
+        };
+        Ok::<_, crypto::KeyError>(table.add(new, 0).expect("another is evicted"))
+    };
+    let leaked = leaks(payload, || {
+        let removed = add(&mut table, b"a").expect("a good key");
+        table.remove(removed.connection).expect("it was added");
+        add(&mut table, b"b").expect("a good key");
+        // Tried on a forged packet of the other phase, perhaps.
+        for first in 0x40..0x60 {
+            let packet = [&[first, b'b'][..], &[first; 40]].concat();
+            let mut requests = [OpenRequest {
+                path: Path::new(([127, 0, 0, 1], 1).into(), 0),
+                packet: &packet,
+                number_at: 2,
+                destination: &mut [0; 26],
+                outcome: Outcome::Waiting,
+            }];
+            table.open_batch(&*backend, &mut requests, 0);
+        }
+        drop(table);
+    });
+    assert_eq!(leaked, 0);
 }
