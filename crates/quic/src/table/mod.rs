@@ -1,23 +1,26 @@
 //! The receiving sides of many connections (RFC 9000 §5.1, RFC 9001 §6): found by
 //! connection id, opened in batches, within memory that is reserved when a table is made.
 
+mod connection;
 mod entry;
 mod error;
 mod idle;
 mod index;
 mod open;
+mod outcome;
 
+pub use connection::{Added, Connection, Handle, State};
 pub use entry::{CONNECTION_BYTES, IDS_MAX};
 pub use error::{
     AddError, CapacityError, Gone, IssueError, MigrateError, NextKeysError, RetireError,
 };
 pub use index::Path;
 pub(crate) use open::{BATCH_PACKETS, no_key};
-pub use open::{OpenRequest, Opened, Outcome, Phase};
+pub use outcome::{OpenRequest, Opened, Outcome, Phase};
 
 use std::fmt;
 
-use crypto::{Key, KeyMaterial};
+use crypto::KeyMaterial;
 use wire::quic::ConnectionId;
 use zeroize::Zeroize;
 
@@ -54,47 +57,6 @@ pub enum WhenFull {
     Evict {
         kept_ns: u64,
     },
-}
-
-/// Names a connection as long as it is in the table; void for ever after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Handle {
-    place: u32,
-    generation: u32,
-}
-
-/// The receiving side of a connection in its first key phase.
-pub struct Connection<'k> {
-    pub suite: Suite,
-    /// For [`Suite::packets`], of the back-end that opens.
-    pub key: Box<dyn Key>,
-    /// Of the next phase, as [`crate::Protocol::packets_key`] makes it.
-    pub next: &'k KeyMaterial,
-    /// A first id; of no bytes where the path tells connections apart.
-    pub id: ConnectionId,
-    pub path: Path,
-}
-
-/// A connection that was added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Added {
-    pub connection: Handle,
-    /// The one that made room, and is no more.
-    pub evicted: Option<Handle>,
-}
-
-/// What a table says of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    pub largest: Option<u64>,
-    pub is_phase_set: bool,
-    /// The next phase's keys were used: [`Table::supply_next`] is due.
-    pub wants_next: bool,
-    /// Until [`Table::discard_previous`].
-    pub has_previous: bool,
-    pub failures: u64,
-    pub is_over: bool,
-    pub path: Path,
 }
 
 /// The receiving sides of many connections. Time is an argument, in nanoseconds of any

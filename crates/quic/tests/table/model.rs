@@ -1,6 +1,7 @@
 //! What a table does, said plainly: maps, sets, and one packet after the other.
 
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crypto::Backend;
@@ -17,7 +18,7 @@ enum Name {
 }
 
 pub(super) struct Known {
-    pub(super) peer: Arc<Peer>,
+    pub(super) peer: Rc<Peer>,
     pub(super) phase: usize,
     pub(super) state: State,
     pub(super) ids: Vec<ConnectionId>,
@@ -103,7 +104,7 @@ impl Model {
     pub(super) fn add(
         &mut self,
         handle: Handle,
-        peer: Arc<Peer>,
+        peer: Rc<Peer>,
         id: ConnectionId,
         path: Path,
         now_ns: u64,

@@ -1,6 +1,7 @@
 //! Random sequences of everything, compared with the model outcome by outcome.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crypto::Backend;
@@ -85,7 +86,7 @@ impl Run {
 
     fn add(&mut self) {
         let suite = Suite::ALL[self.random.below(3)];
-        let peer = Arc::new(Peer::new(suite, &mut self.random));
+        let peer = Rc::new(Peer::new(suite, &mut self.random));
         let (id, path) = (self.any_id(), self.any_path());
         let next = peer.material(1);
         let new = connection(&peer, &*self.backend, &next, id.bytes(), path);
