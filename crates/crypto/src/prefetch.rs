@@ -26,3 +26,20 @@ pub fn prefetch<T: ?Sized>(value: &T) {
         let _ = at;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_value_may_be_asked_for() {
+        let bytes = [7_u8; 5000];
+        for at in 0..130 {
+            prefetch(&bytes[at..]);
+            prefetch(&bytes[at..at]);
+        }
+        prefetch(&());
+        prefetch::<dyn Fn() -> u8>(&|| bytes[0]);
+        assert_eq!(bytes, [7; 5000]);
+    }
+}

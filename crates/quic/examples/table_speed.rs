@@ -11,7 +11,9 @@
 
 use std::time::{Duration, Instant};
 
-use crypto::{Algorithm, Backend, KeyMaterial};
+use crypto::{
+    Algorithm, Backend, KeyMaterial, Operation, PacketPlace, PacketSlices, Status, process_packets,
+};
 use lockgate_quic::protection::{HeaderKey, PacketKey};
 use lockgate_quic::table::{
     CONNECTION_BYTES, Capacity, Connection, OpenRequest, Outcome, Path, WhenFull,
@@ -166,6 +168,37 @@ impl Bench {
         packets
     }
 
+    /// Nanoseconds a packet of one connection, its key and numbers known: no table.
+    fn floor(&mut self) -> f64 {
+        let packets = self.packets(&Draw::Even(1), Sent::Good);
+        // The table does not see them, and would not know their numbers.
+        self.numbers[0] -= TURN_PACKETS as u64;
+        let key = self.key().expect("it was made before");
+        let mut destinations = vec![[0; PACKET_BYTES - 16]; packets.len()];
+        let mut slices: Vec<_> = packets
+            .iter()
+            .zip(&mut destinations)
+            .map(|(packet, destination)| PacketSlices {
+                key: &*key,
+                place: PacketPlace {
+                    number: self.numbers[0],
+                    number_at: NUMBER_AT as u16,
+                    phase: Some(false),
+                },
+                source: packet,
+                destination,
+                status: Status::BackendFailed,
+            })
+            .collect();
+        let start = Instant::now();
+        for batch in slices.chunks_mut(BATCH) {
+            process_packets(self.backend, SUITE.packets(), Operation::Decrypt, batch);
+        }
+        let spent = start.elapsed();
+        assert!(slices.iter().all(|one| one.status == Status::Ok));
+        spent.as_secs_f64() * 1e9 / TURN_PACKETS as f64
+    }
+
     /// Nanoseconds a packet.
     fn turn(&mut self, draw: &Draw, sent: Sent, prefetches: bool) -> f64 {
         let packets = self.packets(draw, sent);
@@ -274,12 +307,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     let arms = [true, false];
     let mut spent = vec![[Vec::new(), Vec::new()]; draws.len()];
+    let mut floor = Vec::new();
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     // The first turn of each warms up; which arm begins changes.
     for round in 0.. {
         if round > 1 && Instant::now() > end {
             break;
         }
+        floor.push(bench.floor());
         for ((_, draw, sent), spent) in draws.iter().zip(&mut spent) {
             for turn in 0..2 {
                 let arm = (turn + round) % 2;
@@ -294,6 +329,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{:26} {:>26} {:>26} {:>7} {:>6}",
         "ns a packet", "prefetch", "none", "ratio", "turns"
     );
+    let [low, middle, high] = quartiles(&mut floor);
+    let floor = format!("{middle:.0} ({low:.0} to {high:.0})");
+    println!("{:26} {:>26} {floor:>26}", "one key, no table", "");
     for ((name, ..), [with, without]) in draws.iter().zip(&mut spent) {
         let [a, b] = [quartiles(with), quartiles(without)];
         let cell = |[low, middle, high]: [f64; 3]| format!("{middle:.0} ({low:.0} to {high:.0})");

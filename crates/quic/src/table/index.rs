@@ -85,7 +85,7 @@ const EMPTY: Slot = Slot {
 /// At most half full, so that a look-up reads one line or two.
 pub(super) struct Index {
     slots: Vec<Slot>,
-    /// SipHash with a key that is drawn for each table: who chooses ids or addresses
+    /// SipHash with a random key, another for each table: who chooses ids or addresses
     /// cannot make them collide.
     hasher: RandomState,
     count: usize,
