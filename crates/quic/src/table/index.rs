@@ -4,10 +4,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
 use crypto::prefetch;
-use wire::quic::ConnectionId;
+use wire::quic::{CONNECTION_ID_BYTES_MAX, ConnectionId};
 
 const VACANT: u32 = u32::MAX;
-const PATH: u8 = 0xff;
+/// Behind 20 bytes of an id; what no id has there is a path's.
+const LENGTH_AT: u32 = 32;
+const PATH: u64 = 0xff;
 
 /// Where a packet came from, and which of the caller's sockets it came to. An IPv4 address
 /// is the same as its mapped IPv6 address; a scope id is not looked at.
@@ -49,18 +51,31 @@ impl Name {
     /// `None` of more than 20 bytes.
     #[inline]
     pub(super) fn new(id: &[u8], path: &Path) -> Option<Self> {
-        let mut bytes = [0; 24];
         if id.is_empty() {
-            bytes[..16].copy_from_slice(&path.address);
-            bytes[16..18].copy_from_slice(&path.port.to_be_bytes());
-            bytes[18..20].copy_from_slice(&path.local.to_be_bytes());
-            bytes[20] = PATH;
-        } else {
-            bytes[..20].get_mut(..id.len())?.copy_from_slice(id);
-            bytes[20] = id.len() as u8;
+            let address = u128::from_le_bytes(path.address);
+            let ports = u64::from(path.port) | u64::from(path.local) << 16;
+            return Some(Self([
+                address as u64,
+                (address >> 64) as u64,
+                ports | PATH << LENGTH_AT,
+            ]));
         }
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"));
-        Some(Self([word(0), word(8), word(16)]))
+        if id.len() > CONNECTION_ID_BYTES_MAX {
+            return None;
+        }
+        let mut words = [0; 3];
+        for (word, bytes) in words.iter_mut().zip(id.chunks(8)) {
+            // By whole words: bytes that are stored and then loaded as a word stall.
+            *word = match bytes.first_chunk() {
+                Some(all) => u64::from_le_bytes(*all),
+                None => bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            };
+        }
+        words[2] |= (id.len() as u64) << LENGTH_AT;
+        Some(Self(words))
     }
 
     pub(super) fn of(id: ConnectionId, path: &Path) -> Self {

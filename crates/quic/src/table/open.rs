@@ -32,6 +32,19 @@ struct Asked {
     status: Status,
 }
 
+impl Asked {
+    /// Of an entry that is not there yet: the rest is filled in when it is.
+    fn of(entry: u32) -> Self {
+        Self {
+            entry,
+            expected: 0,
+            is_phase_set: false,
+            suite: Suite::Aes128Gcm,
+            status: Status::BackendFailed,
+        }
+    }
+}
+
 /// Which key opened a packet.
 enum Used {
     Current,
@@ -60,10 +73,9 @@ impl Table {
                 self.open_of(suite, backend, requests, &mut asked);
             }
             for (request, asked) in requests.iter_mut().zip(asked) {
-                request.outcome = match asked {
-                    Ok(asked) => self.conclude(backend, request, asked, now_ns),
-                    Err(outcome) => outcome,
-                };
+                if let Some(asked) = asked {
+                    request.outcome = self.conclude(backend, request, asked, now_ns);
+                }
                 if !matches!(request.outcome, Outcome::Opened(_)) {
                     request.destination.fill(0);
                 }
@@ -71,45 +83,44 @@ impl Table {
         }
     }
 
-    fn look_up(&self, requests: &[OpenRequest<'_>]) -> [Result<Asked, Outcome>; BATCH_PACKETS] {
+    /// Those that no connection is for get their outcome.
+    fn look_up(&self, requests: &mut [OpenRequest<'_>]) -> [Option<Asked>; BATCH_PACKETS] {
         let mut names = [const { None }; BATCH_PACKETS];
-        for (name, request) in names.iter_mut().zip(requests) {
+        for (name, request) in names.iter_mut().zip(&mut *requests) {
+            request.outcome = Outcome::Malformed;
             *name = request.name().map(|name| (self.index.hash(&name), name));
             if let (Some((hash, _)), true) = (&name, self.prefetches) {
                 self.index.prefetch(*hash);
             }
         }
-        let places = names.map(|name| {
-            let (hash, name) = name.ok_or(Outcome::Malformed)?;
-            let place = self.index.find(hash, &name).ok_or(Outcome::Unknown)?;
-            if self.prefetches {
-                let entry = &self.entries[place as usize];
+        let mut all = [const { None }; BATCH_PACKETS];
+        for ((asked, name), request) in all.iter_mut().zip(names).zip(requests) {
+            let Some((hash, name)) = name else {
+                continue;
+            };
+            request.outcome = Outcome::Unknown;
+            *asked = self.index.find(hash, &name).map(Asked::of);
+            if let (Some(asked), true) = (&asked, self.prefetches) {
+                let entry = &self.entries[asked.entry as usize];
                 prefetch(&entry.key);
                 prefetch(&entry.failures);
                 prefetch(&entry.ids);
             }
-            Ok(place)
-        });
-        let asked = places.map(|place| {
-            let place: u32 = place?;
-            let entry = &self.entries[place as usize];
+        }
+        for asked in all.iter_mut().flatten() {
+            let entry = &self.entries[asked.entry as usize];
             if self.prefetches {
                 prefetch(entry.present());
             }
-            Ok(Asked {
-                entry: place,
-                expected: entry.window.expected(),
-                is_phase_set: entry.is_phase_set,
-                suite: entry.suite,
-                status: Status::BackendFailed,
-            })
-        });
+            asked.expected = entry.window.expected();
+            (asked.is_phase_set, asked.suite) = (entry.is_phase_set, entry.suite);
+        }
         if self.prefetches {
-            for one in asked.iter().flatten() {
+            for one in all.iter().flatten() {
                 self.entries[one.entry as usize].present().prefetch_parts();
             }
         }
-        asked
+        all
     }
 
     /// Opens those of a suite as packets of the present phase.
@@ -118,16 +129,15 @@ impl Table {
         suite: Suite,
         backend: &dyn Backend,
         requests: &mut [OpenRequest<'_>],
-        asked: &mut [Result<Asked, Outcome>; BATCH_PACKETS],
+        asked: &mut [Option<Asked>; BATCH_PACKETS],
     ) {
-        let is_of = |one: &Result<Asked, Outcome>| matches!(one, Ok(one) if one.suite == suite);
-        if !asked.iter().any(is_of) {
+        if !asked.iter().flatten().any(|one| one.suite == suite) {
             return;
         }
         let mut slices: [PacketSlices<'_>; BATCH_PACKETS] = std::array::from_fn(|_| no_key());
         let mut count = 0;
         for (request, asked) in requests.iter_mut().zip(&*asked) {
-            let Some(asked) = asked.as_ref().ok().filter(|one| one.suite == suite) else {
+            let Some(asked) = asked.as_ref().filter(|one| one.suite == suite) else {
                 continue;
             };
             let key = self.entries[asked.entry as usize].present();
