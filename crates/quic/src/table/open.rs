@@ -58,9 +58,14 @@ impl Table {
     /// it: that alone allocates.
     ///
     /// A packet that fails costs another attempt where one of its connection before it in
-    /// the batch succeeded, or where its header tells the other key phase: with the
-    /// previous keys, and with the next, whose set-up RFC 9001 §6.3 lets wait (it tells an
-    /// observer of time that a packet was of another phase).
+    /// the batch succeeded. Where its header tells the other key phase, it costs one with
+    /// the previous keys and one with the next, which are set up for it.
+    ///
+    /// Time therefore tells packets of the other phase, forged ones too, from those of the
+    /// present phase. RFC 9001 §6.3 lets keys be made so late, and says that it leaks; its
+    /// rule that time must not tell an invalid key phase bit (§9.5) is **not** kept: who can
+    /// time single packets learns that hidden bit. The price of keeping it is a second key
+    /// object for every connection.
     pub fn open_batch(
         &mut self,
         backend: &dyn Backend,

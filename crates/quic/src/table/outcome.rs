@@ -41,7 +41,7 @@ pub enum Outcome {
         connection: Handle,
         number: u64,
     },
-    /// No key of the connection opens it. Counted.
+    /// No key of the connection opens it, or the next phase's were not supplied. Counted.
     Failed {
         connection: Handle,
     },
