@@ -1,9 +1,10 @@
 //! What a look-up among many connections costs: nanoseconds a packet, with the table
 //! asking for memory ahead and without.
 //!
-//! `cargo run --release -p lockgate-quic --example table_speed [BACKEND [CONNECTIONS [SECONDS]]]`
+//! `cargo run --release -p lockgate-quic --example table_speed [BACKEND [CONNECTIONS [SECONDS
+//! [BYTES]]]]`
 //!
-//! Packets of 64 bytes in AES-128-GCM, in batches of 32, one thread. Connections (10^6, or
+//! Packets of 64 bytes, or so many, in AES-128-GCM, in batches of 32, one thread. Connections (10^6, or
 //! as many as memory has room for) are drawn evenly from a thousand, evenly from all, and
 //! from all by Zipf's law with 1.1. The arms take turns; medians of all turns, and the
 //! middle half of them. Every packet is new to its connection, and all must open; but two
@@ -22,7 +23,6 @@ use lockgate_quic::{Protocol, Secret, Suite, Table};
 use wire::quic::ConnectionId;
 
 const SUITE: Suite = Suite::Aes128Gcm;
-const PACKET_BYTES: usize = 64;
 const ID_BYTES: usize = 8;
 const NUMBER_AT: usize = 1 + ID_BYTES;
 const BATCH: usize = 32;
@@ -102,10 +102,15 @@ struct Bench {
     material: KeyMaterial,
     began: Instant,
     random: Random,
+    packet_bytes: usize,
 }
 
 impl Bench {
-    fn new(name: &str, wanted: usize) -> Result<Self, Box<dyn std::error::Error>> {
+    fn new(
+        name: &str,
+        wanted: usize,
+        packet_bytes: usize,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let backend: &'static dyn Backend = &**Box::leak(Box::new(crypto::by_name(name)?));
         let secret = Secret::new(vec![7; SUITE.secret_bytes()]);
         let material = Protocol::V1.packets_key(SUITE, &secret, &secret);
@@ -118,6 +123,7 @@ impl Bench {
             numbers: Vec::new(),
             began: Instant::now(),
             random: Random(0x9e37_79b9_7f4a_7c15),
+            packet_bytes,
             backend,
             material,
         };
@@ -146,9 +152,10 @@ impl Bench {
     }
 
     /// Packets to the connections that are drawn, each with its next number.
-    fn packets(&mut self, draw: &Draw, sent: Sent) -> Vec<[u8; PACKET_BYTES]> {
-        let mut packets = vec![[0; PACKET_BYTES]; TURN_PACKETS];
-        for packet in &mut packets {
+    fn packets(&mut self, draw: &Draw, sent: Sent) -> Vec<u8> {
+        let bytes = self.packet_bytes;
+        let mut packets = vec![0; TURN_PACKETS * bytes];
+        for packet in packets.chunks_mut(bytes) {
             let connection = draw.draw(&mut self.random);
             let number = &mut self.numbers[connection];
             packet[0] = if sent == Sent::ForgedOther {
@@ -162,7 +169,7 @@ impl Bench {
             let (header, payload) = &self.peers;
             let sealed = payload.seal(header, packet, NUMBER_AT, *number);
             sealed.expect("there is room");
-            packet[PACKET_BYTES - 1] ^= u8::from(sent != Sent::Good);
+            packet[bytes - 1] ^= u8::from(sent != Sent::Good);
             *number += 1;
         }
         packets
@@ -174,10 +181,12 @@ impl Bench {
         // The table does not see them, and would not know their numbers.
         self.numbers[0] -= TURN_PACKETS as u64;
         let key = self.key().expect("it was made before");
-        let mut destinations = vec![[0; PACKET_BYTES - 16]; packets.len()];
+        let bytes = self.packet_bytes;
+        // Not zeros: their pages would be touched for the first time within the turn.
+        let mut destinations = vec![1; packets.len()];
         let mut slices: Vec<_> = packets
-            .iter()
-            .zip(&mut destinations)
+            .chunks(bytes)
+            .zip(destinations.chunks_mut(bytes).map(|to| &mut to[16..]))
             .map(|(packet, destination)| PacketSlices {
                 key: &*key,
                 place: PacketPlace {
@@ -202,10 +211,11 @@ impl Bench {
     /// Nanoseconds a packet.
     fn turn(&mut self, draw: &Draw, sent: Sent, prefetches: bool) -> f64 {
         let packets = self.packets(draw, sent);
-        let mut destinations = vec![[0; PACKET_BYTES - 16]; packets.len()];
+        let bytes = self.packet_bytes;
+        let mut destinations = vec![1; packets.len()];
         let mut requests: Vec<_> = packets
-            .iter()
-            .zip(&mut destinations)
+            .chunks(bytes)
+            .zip(destinations.chunks_mut(bytes).map(|to| &mut to[16..]))
             .map(|(packet, destination)| OpenRequest {
                 path: path(),
                 packet,
@@ -276,12 +286,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .next()
         .map_or(Ok(1_000_000), |text| text.parse())?;
     let seconds = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
+    let bytes = arguments.next().map_or(Ok(64), |text| text.parse())?;
+    if !(NUMBER_AT + 20..=65_535).contains(&bytes) {
+        return Err(format!("packets of {bytes} bytes: take 29 to 65535").into());
+    }
     let before = proc_bytes("/proc/self/status", "VmRSS");
-    let mut bench = Bench::new(&backend, wanted)?;
+    let mut bench = Bench::new(&backend, wanted, bytes)?;
     let connections = bench.numbers.len().max(1);
     let grown = proc_bytes("/proc/self/status", "VmRSS").saturating_sub(before);
     println!(
-        "{backend}, {connections} connections: {CONNECTION_BYTES} bytes each for entry, index \
+        "{backend}, packets of {bytes} bytes, {connections} connections: {CONNECTION_BYTES} bytes each for entry, index \
          and one id; {} with the key object and all else that grew",
         grown as usize / connections
     );

@@ -1,7 +1,5 @@
 //! Packets of QUIC by AES-GCM.
 
-use std::mem::offset_of;
-
 use zeroize::Zeroize;
 
 use super::native::{self, Block, PacketSchedules, PacketScratch, PacketUnit, TOGETHER};
@@ -20,7 +18,7 @@ const PLACES_256: usize = 15;
 
 /// One side's key in one phase, in as few cache lines as it fits: tables keep millions.
 /// Wiped on drop; boxed, since moving it would leave a copy behind.
-#[repr(C, align(64))]
+#[repr(C, align(16))]
 struct PacketKey<const PLACES: usize> {
     /// Of the hash key, the fourth first.
     powers: [Block; 4],
@@ -30,9 +28,8 @@ struct PacketKey<const PLACES: usize> {
 }
 
 const _: () = {
-    assert!(size_of::<PacketKey<PLACES_128>>() == 448);
-    assert!(size_of::<PacketKey<PLACES_256>>() == 576);
-    assert!(offset_of!(PacketKey<PLACES_128>, powers) == 0);
+    assert!(size_of::<PacketKey<PLACES_128>>() == 432);
+    assert!(size_of::<PacketKey<PLACES_256>>() == 560);
 };
 
 impl<const PLACES: usize> Drop for PacketKey<PLACES> {
@@ -57,13 +54,13 @@ impl<const PLACES: usize> OwnKey for PacketKey<PLACES> {
 pub(super) fn key(packets: Packets, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
     let key = material.expose_for(Algorithm::Packets(packets))?;
     Ok(match packets {
-        Packets::Aes128Gcm => PacketKey::<PLACES_128>::new(packets, key),
-        _ => PacketKey::<PLACES_256>::new(packets, key),
+        Packets::Aes128Gcm => PacketKey::<PLACES_128>::boxed(packets, key),
+        _ => PacketKey::<PLACES_256>::boxed(packets, key),
     })
 }
 
 impl<const PLACES: usize> PacketKey<PLACES> {
-    fn new(packets: Packets, key: &[u8]) -> Box<dyn Key> {
+    fn boxed(packets: Packets, key: &[u8]) -> Box<dyn Key> {
         let (header, payload, iv) = packets.parts(key);
         let mut own = Box::new(Self {
             powers: [[0; 16]; 4],

@@ -15,7 +15,7 @@ pub const IDS_MAX: usize = 8;
 /// Without the key object of the back-end, of which there is one, and two from a key
 /// update until [`super::Table::discard_previous`].
 pub const CONNECTION_BYTES: usize = size_of::<Entry>() + Index::NAME_BYTES;
-const _: () = assert!(size_of::<Entry>() <= 232 && CONNECTION_BYTES <= 768 - 440);
+const _: () = assert!(size_of::<Entry>() <= 232 && CONNECTION_BYTES <= 768 - 448);
 
 /// Two keys of 32 bytes and an IV: see [`crypto::Packets::material`].
 const RAW_BYTES_MAX: usize = 2 * 32 + 12;
@@ -41,8 +41,8 @@ pub(super) struct Entry {
     pub(super) ids: u8,
     pub(super) previous: Option<Box<dyn Key>>,
     pub(super) next: RawKeys,
-    /// Hashes of the ids' names: with the entry's place they find them in the index.
-    pub(super) hashes: [u32; IDS_MAX],
+    /// Of the ids' hashes: with the entry's place they find them in the index.
+    pub(super) homes: [u32; IDS_MAX],
     pub(super) links: Links,
 }
 
@@ -63,7 +63,7 @@ impl Entry {
             ids: 0,
             previous: None,
             next: RawKeys::NONE,
-            hashes: [0; IDS_MAX],
+            homes: [0; IDS_MAX],
             links: Links {
                 before: NONE,
                 after: NONE,

@@ -83,17 +83,24 @@ impl Name {
     }
 }
 
+/// The hash stands for the name: SipHash with a key that nobody knows, of 64 bits. That a
+/// packet of no connection meets one of a million has a chance of 2^-44; its tag tells.
 #[derive(Clone, Copy)]
-#[repr(C, align(32))]
 struct Slot {
-    name: Name,
-    hash: u32,
+    hash: Hash,
     owner: u32,
 }
 
+/// Of a name: where it belongs, and the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hash {
+    /// A fraction of the slots; an entry keeps this half to find its names.
+    pub(super) home: u32,
+    rest: u32,
+}
+
 const EMPTY: Slot = Slot {
-    name: Name([0; 3]),
-    hash: 0,
+    hash: Hash { home: 0, rest: 0 },
     owner: VACANT,
 };
 
@@ -114,6 +121,7 @@ impl Index {
         // One is always empty: there a search ends.
         let count = 2 * names + 1;
         slots.try_reserve_exact(count)?;
+        crypto::prefer_huge_pages(slots.spare_capacity_mut());
         slots.resize(count, EMPTY);
         Ok(Self {
             slots,
@@ -131,16 +139,20 @@ impl Index {
     }
 
     #[inline]
-    pub(super) fn hash(&self, name: &Name) -> u32 {
+    pub(super) fn hash(&self, name: &Name) -> Hash {
         let mut hasher = self.hasher.build_hasher();
         name.0.iter().for_each(|word| hasher.write_u64(*word));
-        hasher.finish() as u32
+        let hash = hasher.finish();
+        Hash {
+            home: hash as u32,
+            rest: (hash >> 32) as u32,
+        }
     }
 
-    /// The hash is a fraction of the slots, so that their number may be any.
+    /// Their number may be any.
     #[inline]
-    fn home(&self, hash: u32) -> usize {
-        ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
+    fn home(&self, home: u32) -> usize {
+        ((u64::from(home) * self.slots.len() as u64) >> 32) as usize
     }
 
     #[inline]
@@ -153,19 +165,19 @@ impl Index {
     }
 
     #[inline]
-    pub(super) fn prefetch(&self, hash: u32) {
-        prefetch(&self.slots[self.home(hash)]);
+    pub(super) fn prefetch(&self, hash: Hash) {
+        prefetch(&self.slots[self.home(hash.home)]);
     }
 
     #[inline]
-    fn position(&self, hash: u32, is: impl Fn(&Slot) -> bool) -> Option<usize> {
-        let mut at = self.home(hash);
+    fn position(&self, home: u32, is: impl Fn(&Slot) -> bool) -> Option<usize> {
+        let mut at = self.home(home);
         loop {
             let slot = &self.slots[at];
             if slot.owner == VACANT {
                 return None;
             }
-            if slot.hash == hash && is(slot) {
+            if slot.hash.home == home && is(slot) {
                 return Some(at);
             }
             at = self.after(at);
@@ -174,31 +186,32 @@ impl Index {
 
     /// Which entry has the name.
     #[inline]
-    pub(super) fn find(&self, hash: u32, name: &Name) -> Option<u32> {
-        let at = self.position(hash, |slot| slot.name == *name)?;
+    pub(super) fn find(&self, hash: Hash) -> Option<u32> {
+        let at = self.position(hash.home, |slot| slot.hash == hash)?;
         Some(self.slots[at].owner)
     }
 
     /// A name that nobody has, while there is room.
-    pub(super) fn insert(&mut self, name: Name, hash: u32, owner: u32) {
+    pub(super) fn insert(&mut self, hash: Hash, owner: u32) {
         assert!(!self.is_full(), "the caller looks first");
-        let mut at = self.home(hash);
+        let mut at = self.home(hash.home);
         while self.slots[at].owner != VACANT {
             at = self.after(at);
         }
-        self.slots[at] = Slot { name, hash, owner };
+        self.slots[at] = Slot { hash, owner };
         self.count += 1;
     }
 
-    /// One name of an entry, by its hash; two of the same hash are both removed in turn.
-    pub(super) fn remove_of(&mut self, hash: u32, owner: u32) {
-        if let Some(at) = self.position(hash, |slot| slot.owner == owner) {
+    /// One name of an entry, by half of its hash; two of the same half are both removed in
+    /// turn.
+    pub(super) fn remove_of(&mut self, home: u32, owner: u32) {
+        if let Some(at) = self.position(home, |slot| slot.owner == owner) {
             self.remove_at(at);
         }
     }
 
-    pub(super) fn remove(&mut self, hash: u32, name: &Name) {
-        if let Some(at) = self.position(hash, |slot| slot.name == *name) {
+    pub(super) fn remove(&mut self, hash: Hash) {
+        if let Some(at) = self.position(hash.home, |slot| slot.hash == hash) {
             self.remove_at(at);
         }
     }
@@ -210,7 +223,7 @@ impl Index {
         let mut at = self.after(hole);
         while self.slots[at].owner != VACANT {
             let slot = self.slots[at];
-            if distance(self.home(slot.hash), at) >= distance(hole, at) {
+            if distance(self.home(slot.hash.home), at) >= distance(hole, at) {
                 self.slots[hole] = slot;
                 hole = at;
             }

@@ -27,7 +27,7 @@ use zeroize::Zeroize;
 use crate::Suite;
 use entry::{Entry, Window};
 use idle::{NONE, Order};
-use index::{Index, Name};
+use index::{Hash, Index, Name};
 
 /// How exact the idle order is, nanoseconds: a packet within this time after the last that
 /// counted does not move its connection, which spares most packets two cache misses.
@@ -90,6 +90,7 @@ impl Table {
         let mut entries = Vec::new();
         let reserved = entries.try_reserve_exact(connections as usize);
         reserved.map_err(CapacityError::Memory)?;
+        crypto::prefer_huge_pages(entries.spare_capacity_mut());
         Ok(Self {
             entries,
             vacant: NONE,
@@ -123,7 +124,7 @@ impl Table {
     pub fn add(&mut self, new: Connection<'_>, now_ns: u64) -> Result<Added, AddError> {
         let name = Name::of(new.id, &new.path);
         let hash = self.index.hash(&name);
-        if self.index.find(hash, &name).is_some() {
+        if self.index.find(hash).is_some() {
             return Err(AddError::InUse(new.id));
         }
         check_next(new.suite, new.next)?;
@@ -148,7 +149,7 @@ impl Table {
         };
         self.orders[0].append(&mut self.entries, place);
         self.connections += 1;
-        self.name(place, name, hash);
+        self.name(place, hash);
         Ok(Added {
             connection,
             evicted,
@@ -178,7 +179,7 @@ impl Table {
         let entry = &self.entries[place as usize];
         let name = Name::of(id, &entry.path);
         let hash = self.index.hash(&name);
-        if self.index.find(hash, &name).is_some() {
+        if self.index.find(hash).is_some() {
             return Err(IssueError::InUse(id));
         }
         if usize::from(entry.ids) == IDS_MAX {
@@ -188,7 +189,7 @@ impl Table {
             let ids = self.ids();
             return Err(IssueError::Full { ids });
         }
-        self.name(place, name, hash);
+        self.name(place, hash);
         Ok(())
     }
 
@@ -201,13 +202,13 @@ impl Table {
         let entry = &self.entries[place as usize];
         let name = Name::of(id, &entry.path);
         let hash = self.index.hash(&name);
-        if self.index.find(hash, &name) != Some(place) {
+        if self.index.find(hash) != Some(place) {
             return Err(RetireError::NotOfConnection(id));
         }
         if entry.ids == 1 {
             return Err(RetireError::Last(id));
         }
-        self.unname(place, &name, hash);
+        self.unname(place, hash);
         Ok(())
     }
 
@@ -220,13 +221,13 @@ impl Table {
         let before = self.entries[place as usize].path;
         let [old, new] = [before, path].map(|path| Name::of(ConnectionId::EMPTY, &path));
         let hash = self.index.hash(&old);
-        if old != new && self.index.find(hash, &old) == Some(place) {
+        if old != new && self.index.find(hash) == Some(place) {
             let new_hash = self.index.hash(&new);
-            if self.index.find(new_hash, &new).is_some() {
+            if self.index.find(new_hash).is_some() {
                 return Err(MigrateError::InUse(path));
             }
-            self.unname(place, &old, hash);
-            self.name(place, new, new_hash);
+            self.unname(place, hash);
+            self.name(place, new_hash);
         }
         self.entries[place as usize].path = path;
         Ok(())
@@ -306,8 +307,8 @@ impl Table {
 
     fn vacate(&mut self, place: u32) {
         let entry = &mut self.entries[place as usize];
-        for hash in &entry.hashes[..usize::from(entry.ids)] {
-            self.index.remove_of(*hash, place);
+        for home in &entry.homes[..usize::from(entry.ids)] {
+            self.index.remove_of(*home, place);
         }
         let order = &mut self.orders[usize::from(entry.is_established)];
         order.remove(&mut self.entries, place);
@@ -348,19 +349,19 @@ impl Table {
         }
     }
 
-    fn name(&mut self, place: u32, name: Name, hash: u32) {
+    fn name(&mut self, place: u32, hash: Hash) {
         let entry = &mut self.entries[place as usize];
-        entry.hashes[usize::from(entry.ids)] = hash;
+        entry.homes[usize::from(entry.ids)] = hash.home;
         entry.ids += 1;
-        self.index.insert(name, hash, place);
+        self.index.insert(hash, place);
     }
 
-    fn unname(&mut self, place: u32, name: &Name, hash: u32) {
-        self.index.remove(hash, name);
+    fn unname(&mut self, place: u32, hash: Hash) {
+        self.index.remove(hash);
         let entry = &mut self.entries[place as usize];
-        let hashes = &mut entry.hashes[..usize::from(entry.ids)];
-        let at = hashes.iter().position(|one| *one == hash);
-        hashes.swap(
+        let homes = &mut entry.homes[..usize::from(entry.ids)];
+        let at = homes.iter().position(|one| *one == hash.home);
+        homes.swap(
             at.expect("every name's hash is noted"),
             usize::from(entry.ids) - 1,
         );

@@ -90,21 +90,21 @@ impl Table {
 
     /// Those that no connection is for get their outcome.
     fn look_up(&self, requests: &mut [OpenRequest<'_>]) -> [Option<Asked>; BATCH_PACKETS] {
-        let mut names = [const { None }; BATCH_PACKETS];
-        for (name, request) in names.iter_mut().zip(&mut *requests) {
+        let mut hashes = [const { None }; BATCH_PACKETS];
+        for (hash, request) in hashes.iter_mut().zip(&mut *requests) {
             request.outcome = Outcome::Malformed;
-            *name = request.name().map(|name| (self.index.hash(&name), name));
-            if let (Some((hash, _)), true) = (&name, self.prefetches) {
+            *hash = request.name().map(|name| self.index.hash(&name));
+            if let (Some(hash), true) = (&hash, self.prefetches) {
                 self.index.prefetch(*hash);
             }
         }
         let mut all = [const { None }; BATCH_PACKETS];
-        for ((asked, name), request) in all.iter_mut().zip(names).zip(requests) {
-            let Some((hash, name)) = name else {
+        for ((asked, hash), request) in all.iter_mut().zip(hashes).zip(requests) {
+            let Some(hash) = hash else {
                 continue;
             };
             request.outcome = Outcome::Unknown;
-            *asked = self.index.find(hash, &name).map(Asked::of);
+            *asked = self.index.find(hash).map(Asked::of);
             if let (Some(asked), true) = (&asked, self.prefetches) {
                 let entry = &self.entries[asked.entry as usize];
                 prefetch(&entry.key);

@@ -12,7 +12,7 @@ const KEPT_NS: u64 = 10 * IDLE_STEP_NS;
 
 #[test]
 fn a_connection_is_small() {
-    assert_eq!(CONNECTION_BYTES, 232 + 64);
+    assert_eq!(CONNECTION_BYTES, 232 + 24);
 }
 
 #[test]
