@@ -207,7 +207,13 @@ unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [
             sum.add(V::zero_but_first(&lengths), Factor::load(keys.powers_of(1)));
             index += 1;
         }
-        let hashes = sums.map(|sum| sum.reduced().added().first_block());
+        let mut hashes = [[0; BLOCK_BYTES]; ABREAST];
+        index = 0;
+        // No closure: it would be compiled without the instructions.
+        while index < ABREAST {
+            hashes[index] = sums[index].reduced().added().first_block();
+            index += 1;
+        }
         index = 0;
         while index < ABREAST {
             let tag = tag(&hashes[index], &units[index].mask);
