@@ -11,6 +11,7 @@ pub mod disk_modes;
 pub mod disk_speed;
 pub mod kspeed;
 pub mod probe;
+pub mod quic_packets;
 pub mod router_paths;
 pub mod router_scaling;
 pub mod router_tcp;
@@ -104,6 +105,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(crypto_peers::CryptoPeers, "crypto-peers"),
     kind!(crypto_speed::CryptoSpeed, "crypto-speed"),
     kind!(disk_speed::DiskSpeed, "disk-speed"),
+    kind!(quic_packets::QuicPackets, "quic-packets"),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),
