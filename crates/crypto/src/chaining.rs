@@ -20,14 +20,16 @@ pub enum Chaining {
     Counted,
     /// Sectors: see [`crate::Sectors::job_iv_after`].
     Numbered,
-    /// XTS, hashes, HMAC: more than a block, in a [`Between`](crate::Between).
+    /// XTS, GCM that seals, hashes, HMAC: more than a block, in a
+    /// [`Between`](crate::Between). The first piece of GCM brings the additional data, and may
+    /// have no text; the last writes the tag.
     Kept,
 }
 
 impl Kind {
     /// How pieces of such a message follow one another; `None` where a message is done
-    /// in one go: no piece of an AEAD's text may be seen before its tag is checked, and
-    /// public keys have no pieces.
+    /// in one go: no piece of a text that is opened may be seen before its tag is checked,
+    /// ChaCha20-Poly1305 is whole in every library, and public keys have no pieces.
     pub const fn chaining(self) -> Option<Chaining> {
         use Algorithm as A;
         match (self.algorithm, self.operation) {
@@ -38,6 +40,9 @@ impl Kind {
             }
             (A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc, _) => Some(Chaining::Read),
             (A::Aes128Xts | A::Aes256Xts, _) => Some(Chaining::Kept),
+            (A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm, Operation::Encrypt) => {
+                Some(Chaining::Kept)
+            }
             (A::Sectors(_), _) => Some(Chaining::Numbered),
             (A::Sha1 | A::Sha256 | A::Sha384 | A::Sha512 | A::HmacSha256, _) => {
                 Some(Chaining::Kept)
@@ -79,11 +84,12 @@ mod tests {
     }
 
     #[test]
-    fn authenticated_text_and_public_keys_have_no_pieces() {
-        let chains = |algorithm: &Algorithm| {
-            let kind = Kind::new(*algorithm, Operation::Encrypt);
-            kind.chaining().is_some()
+    fn text_that_is_opened_and_public_keys_have_no_pieces() {
+        let chains = |operation| {
+            let all = Algorithm::ALL.map(|algorithm| Kind::new(algorithm, operation));
+            all.iter().filter(|kind| kind.chaining().is_some()).count()
         };
-        assert_eq!(Algorithm::ALL.iter().filter(|a| chains(a)).count(), 16);
+        assert_eq!(chains(Operation::Encrypt), 19);
+        assert_eq!(chains(Operation::Decrypt), 16);
     }
 }

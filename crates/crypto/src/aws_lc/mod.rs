@@ -111,7 +111,8 @@ impl Backend for AwsLc {
     }
 
     fn continues(&self, kind: Kind) -> bool {
-        self.supports(kind) && kind.chaining() == Some(Chaining::Kept)
+        let is_kept = kind.chaining() == Some(Chaining::Kept);
+        is_kept && !kind.algorithm.is_aead() && self.supports(kind)
     }
 
     unsafe fn process_piece(

@@ -19,19 +19,21 @@ mod native;
 mod packets;
 pub(crate) mod sectors;
 mod soft;
+mod soft_hash;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use cipher::SectorCipher;
 use key::KernelKey;
 
+use crate::packets::composed;
 #[cfg(target_arch = "x86_64")]
 use crate::stack::wipe_below;
 #[cfg(target_arch = "x86_64")]
 use crate::tweak::times_x;
 use crate::work::{self, Unit, Work};
 use crate::{
-    Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
+    Algorithm, Backend, Between, Chaining, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
 };
 use crate::{Instructions, aws_lc_chose, check, counter_after, instructions};
 
@@ -48,13 +50,16 @@ impl Kernels {
         }
     }
 
-    /// GCM needs multiplications without carries.
-    fn has(&self, algorithm: Algorithm) -> bool {
-        if let Algorithm::Packets(packets) = algorithm {
-            return self.has(packets.aead());
+    /// Packets with AES need a key of their own kind where there are instructions.
+    fn has(algorithm: Algorithm) -> bool {
+        match algorithm {
+            Algorithm::Packets(packets) => Self::has(packets.aead()),
+            _ => Mode::of(algorithm).is_some(),
         }
-        Mode::of(algorithm)
-            .is_some_and(|mode| mode != Mode::Gcm || self.set > Instructions::Baseline)
+    }
+
+    fn is_native(&self) -> bool {
+        cfg!(target_arch = "x86_64") && self.set > Instructions::Baseline
     }
 }
 
@@ -101,7 +106,7 @@ impl Backend for Kernels {
 
     fn supports(&self, kind: Kind) -> bool {
         let algorithm = kind.algorithm;
-        check::exists(kind) && (algorithm.is_sectors() || self.has(algorithm))
+        check::exists(kind) && (algorithm.is_sectors() || Self::has(algorithm))
     }
 
     fn width(&self, kind: Kind) -> usize {
@@ -122,10 +127,14 @@ impl Backend for Kernels {
             let key = material.expose_for(algorithm)?;
             Ok(Box::new(SectorCipher::with(self.set, sectors, key)?))
         } else if let Algorithm::Packets(suite) = algorithm
-            && self.has(algorithm)
+            && Self::has(algorithm)
         {
-            packets::key(suite, material)
-        } else if self.has(algorithm) {
+            #[cfg(target_arch = "x86_64")]
+            if self.is_native() {
+                return packets::key(suite, material);
+            }
+            composed::key(self, suite, material)
+        } else if Self::has(algorithm) {
             Ok(Box::new(KernelKey::new(self.set, algorithm, material)?))
         } else {
             Err(KeyError::Unsupported {
@@ -146,29 +155,35 @@ impl Backend for Kernels {
             if kind.algorithm.is_sectors() {
                 return cipher::process(kind, jobs, statuses);
             }
+            let is_packets = matches!(kind.algorithm, Algorithm::Packets(_));
             #[cfg(target_arch = "x86_64")]
-            if matches!(kind.algorithm, Algorithm::Packets(_)) {
-                return packets::process(self.set, kind, jobs, statuses);
-            }
-            #[cfg(target_arch = "x86_64")]
-            if Mode::of(kind.algorithm) == Some(Mode::Gcm) {
-                return gcm::process(self.set, kind, jobs, statuses);
-            }
-            #[cfg(target_arch = "x86_64")]
-            if self.set > Instructions::Baseline {
+            if self.is_native() {
+                if is_packets {
+                    return packets::process(self.set, kind, jobs, statuses);
+                }
+                if Mode::of(kind.algorithm) == Some(Mode::Gcm) {
+                    return gcm::process(self.set, kind, jobs, statuses);
+                }
                 return native_process(self.set, kind, jobs, statuses);
+            }
+            if is_packets {
+                return composed::process(self, kind, jobs, statuses);
             }
             let encrypt = kind.operation == Operation::Encrypt;
             let mode = Mode::of(kind.algorithm);
             work::each(kind, jobs, statuses, |key: &KernelKey, work| {
                 let soft = key.soft();
+                if mode == Some(Mode::Gcm) {
+                    return soft.gcm(encrypt, work);
+                }
                 soft.run(mode, encrypt, work, &mut soft.encrypted_tweak(work.iv))
             });
         }
     }
 
     fn continues(&self, kind: Kind) -> bool {
-        self.supports(kind) && Mode::of(kind.algorithm) == Some(Mode::Xts)
+        let mode = Mode::of(kind.algorithm).filter(|_| kind.chaining() == Some(Chaining::Kept));
+        mode == Some(Mode::Xts) || mode == Some(Mode::Gcm) && self.is_native()
     }
 
     unsafe fn process_piece(
@@ -190,6 +205,10 @@ impl Backend for Kernels {
                 between,
                 is_last,
                 |key: &KernelKey, work, between| {
+                    #[cfg(target_arch = "x86_64")]
+                    if Mode::of(kind.algorithm) == Some(Mode::Gcm) {
+                        return gcm::piece(self.set, key, work, between, is_last);
+                    }
                     let (tweak, is_first) = between.state::<u128>();
                     #[cfg(target_arch = "x86_64")]
                     if self.set > Instructions::Baseline {

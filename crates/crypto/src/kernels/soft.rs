@@ -5,12 +5,13 @@
 use zeroize::Zeroize;
 
 use super::Mode;
-use crate::Status;
+use super::soft_hash::SoftHash;
 use crate::aws_lc::EcbKey;
 use crate::check::BLOCK_BYTES;
-use crate::scatter::Cursor;
+use crate::scatter::{Cursor, wipe};
 use crate::tweak::{chunk_bytes, times_x};
 use crate::work::Work;
+use crate::{Segment, Status};
 
 type Block = [u8; BLOCK_BYTES];
 
@@ -110,6 +111,49 @@ impl SoftKeys {
         }
     }
 
+    /// Seals or opens a message in GCM; a wrong tag leaves zeros.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; additional data and tag are readable, the latter writable to seal.
+    pub(super) unsafe fn gcm(&self, seal: bool, work: &Work<'_>) -> Status {
+        let mut key = [0; BLOCK_BYTES];
+        self.data.encrypt(&mut key);
+        let mut hash = SoftHash::new(&key);
+        key.zeroize();
+        let mut counter = *work.iv;
+        counter[12..].copy_from_slice(&1_u32.to_be_bytes());
+        let mut mask = counter;
+        self.data.encrypt(&mut mask);
+        counter[15] = 2;
+        let tag = work.tag.address.cast::<Block>();
+        let lengths = u128::from(work.aad.len as u64 * 8) << 64 | work.source_bytes as u128 * 8;
+        // SAFETY: the caller's; a given tag is read before the text is.
+        unsafe {
+            let given = tag.read_unaligned();
+            by_parts(work.aad, |part| hash.add(part));
+            by_chunks(work, |chunk| {
+                if !seal {
+                    hash.add(chunk);
+                }
+                self.ctr(&mut counter, chunk);
+                if seal {
+                    hash.add(chunk);
+                }
+            });
+            hash.add(&lengths.to_be_bytes());
+            let mut own = hash.value();
+            xor(&mut own, &mask);
+            mask.zeroize();
+            if seal {
+                tag.write_unaligned(own);
+            } else if !is_equal(&own, &given) {
+                wipe(work.destination);
+                return Status::AuthenticationFailed;
+            }
+        }
+        Status::Ok
+    }
+
     /// Whole blocks in PCBC.
     pub(super) fn pcbc(&self, encrypt: bool, mut chained: Block, text: &mut [u8]) {
         for block in text.as_chunks_mut().0 {
@@ -202,6 +246,29 @@ impl SoftKeys {
 
 fn xor(block: &mut Block, other: &Block) {
     *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
+}
+
+/// Reads a segment in parts of whole blocks, but the last.
+///
+/// # Safety
+/// The segment is readable.
+unsafe fn by_parts(segment: Segment, mut run: impl FnMut(&[u8])) {
+    let list = [segment];
+    let mut private = [0; 16 * BLOCK_BYTES];
+    let (mut cursor, mut left) = (Cursor::new(&list), segment.len);
+    while left > 0 {
+        let part = &mut private[..left.min(16 * BLOCK_BYTES)];
+        // SAFETY: the caller's; `left` bytes are there.
+        unsafe { cursor.gather(part.as_mut_ptr(), part.len()) };
+        run(part);
+        left -= part.len();
+    }
+}
+
+/// All of both is compared, whatever differs first.
+pub(super) fn is_equal(tag: &Block, given: &Block) -> bool {
+    let differing = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(*given);
+    std::hint::black_box(differing) == 0
 }
 
 /// Takes a text through a bounded private buffer, which is wiped: all chunks

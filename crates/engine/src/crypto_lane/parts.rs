@@ -43,8 +43,23 @@ impl CryptoRequest {
         self.source = self.source.wrapping_add(bytes);
         if self.operation != Operation::Hash {
             self.destination = self.destination.wrapping_add(bytes);
+            self.tag_after = self.tag_after_all(bytes).expect("it was looked at before");
         }
         first
+    }
+
+    /// From the destination to the tag, `bytes` later; as it is where there is no tag. `None`
+    /// where that is further than a request can say.
+    fn tag_after_all(&self, bytes: usize) -> Option<i32> {
+        match self.tag_after {
+            0 => Some(0),
+            after => i32::try_from(i64::from(after) - i64::try_from(bytes).ok()?).ok(),
+        }
+    }
+
+    /// Whether it can be cut, wherever.
+    pub(super) fn is_divisible(&self) -> bool {
+        self.form.has(Form::LONG) || self.tag_after_all(self.bytes()).is_some()
     }
 
     fn set_bytes(&mut self, bytes: usize) {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crypto::{
     Algorithm, Backend, Chaining, Job, Kind, Operation, Packets, Private, RsaScheme, Sectors,
-    Segment, Status, fits,
+    Segment, Segments, Status, fits,
 };
 use policy::Price;
 use sys::clock::now_ns;
@@ -163,6 +163,26 @@ impl CryptoService {
             self.prices[price].learn(1, Self::bytes(request) as u64, text_ns);
         }
         beyond_ns.min(lists_ns_max)
+    }
+
+    /// Takes in what a message that is cut begins with: its pieces have text alone.
+    fn begin(&mut self, kind: Kind, request: &CryptoRequest, number: u16) -> bool {
+        // SAFETY: as in `process_chunk`.
+        let whole = unsafe { request.job(self.worker) };
+        if whole.aad.len == 0 {
+            return true;
+        }
+        let nothing = Job {
+            source: Segments::EMPTY,
+            destination: Segments::EMPTY,
+            ..whole
+        };
+        // SAFETY: as in `process_chunk`; the state is new.
+        let begun = self.guarded(|own| unsafe {
+            let between = own.states.of(number);
+            own.backend.process_piece(kind, &nothing, between, false)
+        });
+        begun == Some(Status::Ok)
     }
 
     fn do_alone(&mut self, kind: Kind, request: &CryptoRequest) -> Status {
@@ -338,11 +358,17 @@ impl Service for CryptoService {
             };
             let is_kept = chaining == Chaining::Kept;
             // As a whole it is refused, or done.
-            if !is_good || is_kept && !self.backend.continues(kind) {
+            let continues = !is_kept || self.backend.continues(kind);
+            if !is_good || !continues || !request.is_divisible() {
                 return None;
             }
             if is_kept {
-                request.keep(self.states.take()?);
+                let number = self.states.take()?;
+                if !self.begin(kind, request, number) {
+                    self.states.free(number);
+                    return None;
+                }
+                request.keep(number);
             }
         }
         // SAFETY: as above; it fits.

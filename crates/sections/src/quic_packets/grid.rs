@@ -138,7 +138,7 @@ impl Place {
     pub(super) fn target(self, reference: Arm) -> Option<f64> {
         let is_full = self.batch == 32;
         match (self.work, reference, self.bytes) {
-            (Work::Mask, Ring, _) if is_full => Some(10.0),
+            (Work::Mask, Ring, _) if self.batch == 64 => Some(10.0),
             (Work::Seal, Ring, 1200) if is_full => Some(1.8),
             (Work::Seal | Work::Open, IpsecMb, 1200) if is_full => Some(1.0),
             _ => None,

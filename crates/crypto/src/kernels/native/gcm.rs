@@ -12,6 +12,7 @@ use super::ghash::{Factor, Powers, Sum};
 use super::lanes::{Block, Lanes};
 use super::parallel::numbers;
 use super::round_keys::ROUNDS_MAX;
+use crate::kernels::soft::is_equal;
 use crate::{Segment, Status};
 
 const BLOCK_BYTES: usize = 16;
@@ -266,13 +267,6 @@ impl Unit {
             }
         }
     }
-}
-
-/// All of both is compared, whatever differs first.
-#[inline(always)]
-pub(in crate::kernels) fn is_equal(tag: &Block, given: &Block) -> bool {
-    let differing = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(*given);
-    std::hint::black_box(differing) == 0
 }
 
 /// A message on its way: what it leaves between two pieces.
@@ -727,14 +721,6 @@ pub(in crate::kernels) struct Run {
     pub from: *const u8,
     pub to: *mut u8,
     pub bytes: usize,
-}
-
-impl Run {
-    pub const NONE: Self = Self {
-        from: std::ptr::null(),
-        to: std::ptr::null_mut(),
-        bytes: 0,
-    };
 }
 
 /// Encrypts or decrypts the last `N` registers of a piece, no byte beyond; a group that

@@ -19,7 +19,7 @@ mod xts;
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
-pub(super) use gcm::{Message as GcmMessage, Run as GcmRun, Unit as GcmUnit, is_equal};
+pub(super) use gcm::{Message as GcmMessage, Run as GcmRun, Unit as GcmUnit};
 use ghash::Powers;
 pub(crate) use lanes::Block;
 pub(super) use packets::{PacketSchedules, PacketUnit, Scratch as PacketScratch, TOGETHER};
