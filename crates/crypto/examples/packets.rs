@@ -74,13 +74,15 @@ impl Packet {
 }
 
 /// What each packet became.
+type Ended = Vec<(Status, Vec<u8>)>;
+
 fn run(
     backend: &dyn Backend,
     (suite, operation): (Packets, Operation),
     keys: &[Box<dyn Key>],
     packets: &[Packet],
     from: &[Vec<u8>],
-) -> Vec<(Status, Vec<u8>)> {
+) -> Ended {
     let seals = operation == Operation::Encrypt;
     let mut to: Vec<_> = from
         .iter()
@@ -123,7 +125,7 @@ fn batch(
     let materials: Vec<_> = (0..keys).map(|_| random.bytes(suite.key_bytes())).collect();
     let packets: Vec<_> = (0..count).map(|_| Packet::new(keys, random)).collect();
     let plain: Vec<_> = packets.iter().map(|one| one.plain.clone()).collect();
-    let mut expected: Option<[Vec<(Status, Vec<u8>)>; 2]> = None;
+    let mut expected: Option<[Ended; 2]> = None;
     let mut forged = Vec::new();
     for backend in backends {
         let key = |material: &Vec<u8>| {

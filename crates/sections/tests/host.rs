@@ -574,3 +574,14 @@ fn disk_sectors_are_measured_by_every_arm() {
         }
     });
 }
+
+#[test]
+fn packets_are_measured_by_every_arm() {
+    let text = "suites = ['aes-128-gcm', 'chacha20-poly1305']\nwork = ['seal', 'mask']\npacket_bytes = [64, 300]\nbatches = [4]\npairs = 1\nseconds = 0.005";
+    timed("quic-packets", text, |ran| {
+        assert_eq!(ran.shown()[1..], [1, 1]);
+        for arm in ["kernels", "aws-lc", "ipsec-mb", "ring"] {
+            assert!(ran.is_measured_or_told("arm", arm), "{arm}");
+        }
+    });
+}

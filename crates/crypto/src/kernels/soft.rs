@@ -126,7 +126,8 @@ impl SoftKeys {
         self.data.encrypt(&mut mask);
         counter[15] = 2;
         let tag = work.tag.address.cast::<Block>();
-        let lengths = u128::from(work.aad.len as u64 * 8) << 64 | work.source_bytes as u128 * 8;
+        let [aad, text] = [work.aad.len, work.source_bytes].map(|bytes| bytes as u128 * 8);
+        let lengths = aad << 64 | text;
         // SAFETY: the caller's; a given tag is read before the text is.
         unsafe {
             let given = tag.read_unaligned();
