@@ -4,6 +4,7 @@
 mod gcm;
 pub(crate) mod guarded;
 mod packets;
+mod residue;
 mod sectors;
 
 use std::sync::Arc;

@@ -192,6 +192,7 @@ macro_rules! entries {
                     unsafe {
                         gcm::masks::<$vector>(rounds, units);
                         messages(seal, rounds, units);
+                        gcm::forget_masks(units);
                     }
                 }
             }

@@ -108,9 +108,7 @@ pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
             messages(SEAL, rounds, run);
         }
         powers.wipe();
-        texts
-            .iter_mut()
-            .for_each(|text| text.mask = [0; BLOCK_BYTES]);
+        gcm::forget_masks(texts);
         if SEAL {
             for unit in &*units {
                 headers.push(unit.keys.header, unit.sample(unit.destination));
