@@ -14,6 +14,7 @@ mod functions_prices;
 mod hybrid;
 mod lanes;
 mod moderation;
+mod packets;
 mod pieces;
 mod residents;
 mod sectors;
