@@ -695,7 +695,8 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
                 bytes: left,
             };
             let blocks = counters.next::<GROUP>();
-            let group = (count > 0).then_some(&waiting);
+            // By value: what has an address is stored each time round.
+            let group = if count > 0 { Some(waiting) } else { None };
             let hash = &mut hash;
             count = left.div_ceil(V::BLOCKS * BLOCK_BYTES);
             waiting = match count {
@@ -710,8 +711,10 @@ pub(super) unsafe fn go_on<V: Lanes, const SEAL: bool, const IS_LAST: bool, cons
             message.counter = counter.to_le_bytes();
         }
         let mut index = 0;
-        while index < GROUP && index < count {
-            hash.add(waiting[index]);
+        while index < GROUP {
+            if index < count {
+                hash.add(waiting[index]);
+            }
             index += 1;
         }
         hash.pass(count);
@@ -744,7 +747,7 @@ unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool, const ROUNDS: usize>(
     blocks: [V; GROUP],
     Run { from, to, bytes }: Run,
     hash: &mut Hash<V>,
-    waiting: Option<&[V; GROUP]>,
+    waiting: Option<[V; GROUP]>,
 ) -> [V; GROUP] {
     let register_bytes = V::BLOCKS * BLOCK_BYTES;
     // SAFETY: the caller's word.
@@ -754,7 +757,7 @@ unsafe fn rest<V: Lanes, const N: usize, const SEAL: bool, const ROUNDS: usize>(
         own.copy_from_slice(&blocks[..N]);
         let blocks = rounds.begin(own);
         if let Some(waiting) = waiting {
-            hash.add_group(waiting);
+            hash.add_group(&waiting);
         }
         let stream = rounds.end(blocks);
         let mut index = 0;
