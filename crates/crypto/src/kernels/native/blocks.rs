@@ -105,6 +105,14 @@ impl<const MOST: usize> Blocks<MOST> {
         self.count += 1;
     }
 
+    /// Zeroes the first `count` places.
+    #[inline(always)]
+    pub(super) fn wipe(&mut self, count: usize) {
+        let places = self.blocks[..count].as_mut_ptr();
+        // SAFETY: ours.
+        unsafe { aws_lc_sys::OPENSSL_cleanse(places.cast(), count * size_of::<Block>()) };
+    }
+
     /// All of them, encrypted; there are none afterwards.
     ///
     /// # Safety

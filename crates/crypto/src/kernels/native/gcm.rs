@@ -100,8 +100,11 @@ const ABREAST: usize = 4;
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-pub(super) unsafe fn masks<V: Lanes>(rounds: usize, units: &mut [Unit]) {
-    let mut masks = Blocks::<TOGETHER>::new();
+pub(super) unsafe fn masks<V: Lanes>(
+    rounds: usize,
+    units: &mut [Unit],
+    masks: &mut Blocks<TOGETHER>,
+) {
     for unit in &*units {
         masks.push(unit.keys.schedule, first_counter(unit.iv()));
     }

@@ -43,7 +43,7 @@ const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
 pub(super) const GCM_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 
 /// What [`packets`](fn@packets) uses of it.
-const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 16 } else { 5 };
+const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
@@ -187,10 +187,11 @@ macro_rules! entries {
             /// As for [`super::gcm`](fn@super::gcm); the CPU has the set.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn gcm(seal: bool, rounds: usize, units: &mut [GcmUnit]) {
+                let mut masks = blocks::Blocks::new();
                 for units in units.chunks_mut(gcm::TOGETHER) {
                     // SAFETY: forwarded from the caller.
                     unsafe {
-                        gcm::masks::<$vector>(rounds, units);
+                        gcm::masks::<$vector>(rounds, units, &mut masks);
                         messages(seal, rounds, units);
                         gcm::forget_masks(units);
                     }

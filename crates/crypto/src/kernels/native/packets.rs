@@ -46,6 +46,7 @@ pub(in crate::kernels) struct PacketUnit {
 pub(in crate::kernels) struct Scratch {
     powers: MaybeUninit<Powers>,
     texts: [MaybeUninit<gcm::Unit>; TOGETHER],
+    blocks: Blocks<TOGETHER>,
 }
 
 impl Scratch {
@@ -53,12 +54,8 @@ impl Scratch {
         Self {
             powers: MaybeUninit::uninit(),
             texts: [const { MaybeUninit::uninit() }; TOGETHER],
+            blocks: Blocks::new(),
         }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, at: usize, text: gcm::Unit) {
-        self.texts[at].write(text);
     }
 }
 
@@ -75,45 +72,50 @@ pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
     scratch: &mut Scratch,
     messages: unsafe fn(bool, usize, &mut [gcm::Unit]),
 ) {
-    let mut headers = Blocks::<TOGETHER>::new();
+    let Scratch {
+        powers,
+        texts,
+        blocks,
+    } = scratch;
     let mut count = 0;
     // SAFETY: the caller's word, here and below.
     unsafe {
         if SEAL {
             for unit in &mut *units {
                 let header = unit.copied::<V>();
-                scratch.push(count, unit.text::<SEAL>(&header));
+                texts[count].write(unit.text::<SEAL>(&header));
                 count += 1;
             }
         } else {
             for unit in &*units {
-                headers.push(unit.keys.header, unit.sample(unit.source));
+                blocks.push(unit.keys.header, unit.sample(unit.source));
             }
-            let masks = headers.encrypted::<V>(rounds);
+            let masks = blocks.encrypted::<V>(rounds);
             for (unit, mask) in units.iter_mut().zip(masks) {
                 let header = unit.shown::<V>(mask);
                 if header.is_of_phase {
-                    scratch.push(count, unit.text::<SEAL>(&header));
+                    texts[count].write(unit.text::<SEAL>(&header));
                     count += 1;
                 } else {
                     *unit.status = Status::InvalidInput;
                 }
             }
         }
-        let texts = scratch.texts[..count].assume_init_mut();
-        gcm::masks::<V>(rounds, texts);
-        let powers = Powers::begin_in(&mut scratch.powers);
+        let texts = texts[..count].assume_init_mut();
+        gcm::masks::<V>(rounds, texts, blocks);
+        let powers = Powers::begin_in(powers);
         for run in texts.chunk_by_mut(|a, b| a.keys.is_of(b.keys)) {
             prepare::<V>(powers, run);
             messages(SEAL, rounds, run);
         }
         powers.wipe();
         gcm::forget_masks(texts);
+        blocks.wipe(texts.len());
         if SEAL {
             for unit in &*units {
-                headers.push(unit.keys.header, unit.sample(unit.destination));
+                blocks.push(unit.keys.header, unit.sample(unit.destination));
             }
-            for (unit, mask) in units.iter().zip(headers.encrypted::<V>(rounds)) {
+            for (unit, mask) in units.iter().zip(blocks.encrypted::<V>(rounds)) {
                 unit.hide(mask);
             }
         } else {
