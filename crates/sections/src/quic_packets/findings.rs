@@ -90,7 +90,12 @@ pub(super) fn prices(results: Measured<'_, '_>) -> Vec<Price> {
         let (Some(least), Some(most)) = (sizes.clone().min(), sizes.max()) else {
             continue;
         };
-        let is_told = place.rank() == 0 && place.work != Work::Mask && place.bytes == most;
+        let ns = |arm| results.valid_median(&place, &arm, PACKET);
+        let mut all = Arm::ALL.into_iter().filter_map(ns);
+        // Of the fastest alone: the list is of crossings.
+        let is_fastest = ns(arm).is_some_and(|own| all.all(|other| own <= other));
+        let is_packet = place.rank() == 0 && place.work != Work::Mask;
+        let is_told = is_fastest && is_packet && place.bytes == most;
         if !is_told || least == most {
             continue;
         }
