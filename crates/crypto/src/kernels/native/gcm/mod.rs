@@ -2,76 +2,32 @@
 //! and a group's ciphertext is hashed while the next is encrypted. Nothing of a message
 //! waits for another, so that the CPU begins with the next before the last has its tag.
 
+mod counters;
+mod hash;
+mod keys;
+mod short;
+
 use std::arch::x86_64::__m128i;
 
 use zeroize::Zeroize;
 
 use super::NativeKeys;
-use super::blocks::{Blocks, one_round, schedule};
-use super::ghash::{Factor, Powers, Sum};
+use super::blocks::{Blocks, schedule};
+use super::ghash::{Factor, Sum};
 use super::lanes::{Block, Lanes};
-use super::parallel::numbers;
-use super::round_keys::ROUNDS_MAX;
 use crate::kernels::soft::is_equal;
 use crate::{Segment, Status};
+
+use counters::{Counters, Rounds};
+use hash::Hash;
+pub(in crate::kernels) use keys::Keys;
+use short::{ABREAST, abreast, are_short};
 
 const BLOCK_BYTES: usize = 16;
 /// Registers of a group.
 const GROUP: usize = 4;
 /// The first counter is that of the tag's mask; texts begin with the next.
 const FIRST_COUNTER: u32 = 1;
-
-/// What a key gives: round keys, and powers of the hash key.
-#[derive(Clone, Copy)]
-pub(in crate::kernels) struct Keys {
-    schedule: *const Block,
-    /// Behind the first power; the others are before it.
-    powers_end: *const u8,
-    /// Powers that there are: a group's at least, or as many as a message has blocks.
-    powers: usize,
-}
-
-impl Keys {
-    #[inline(always)]
-    pub(super) fn new(schedule: *const Block, powers: &Powers) -> Self {
-        Self {
-            schedule,
-            powers_end: powers.end(),
-            powers: powers.count(),
-        }
-    }
-
-    /// With the first four powers alone: for [`Self::with`].
-    #[inline(always)]
-    pub(super) fn of_first(schedule: *const Block, powers: *const [Block; 4]) -> Self {
-        Self {
-            schedule,
-            powers_end: powers.wrapping_add(1).cast(),
-            powers: 4,
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn first_powers(self) -> *const [Block; 4] {
-        self.powers_end.cast::<[Block; 4]>().wrapping_sub(1)
-    }
-
-    #[inline(always)]
-    pub(super) fn with(self, powers: &Powers) -> Self {
-        Self::new(self.schedule, powers)
-    }
-
-    #[inline(always)]
-    pub(super) fn is_of(self, other: Self) -> bool {
-        self.schedule == other.schedule
-    }
-
-    /// Where the powers of `blocks` blocks begin.
-    #[inline(always)]
-    fn powers_of(self, blocks: usize) -> *const u8 {
-        self.powers_end.wrapping_sub(blocks * BLOCK_BYTES)
-    }
-}
 
 /// A message whose bytes are in one piece on each side, and how it ends.
 pub(in crate::kernels) struct Unit {
@@ -92,8 +48,6 @@ pub(in crate::kernels) struct Unit {
 
 /// Messages whose tags' masks are encrypted together.
 pub(super) const TOGETHER: usize = 32;
-/// Short messages that are done side by side.
-const ABREAST: usize = 4;
 
 /// Fills in the masks of [`TOGETHER`] messages at most.
 ///
@@ -163,77 +117,6 @@ unsafe fn alone<V: Lanes, const SEAL: bool, const ROUNDS: usize>(unit: &mut Unit
         let mut message = Message::begin(unit.iv());
         go_on::<V, SEAL, true, ROUNDS>(unit.keys, &mut message, unit.aad, run);
         unit.end::<SEAL>(&given, &tag(&message.hash, &unit.mask));
-    }
-}
-
-/// Whether text and additional data of each fit a register, and they have one key.
-#[inline(always)]
-fn are_short<V: Lanes>(units: &[Unit; ABREAST]) -> bool {
-    units.iter().all(|unit| {
-        unit.bytes.max(unit.aad.len) <= V::BLOCKS * BLOCK_BYTES && unit.keys.is_of(units[0].keys)
-    })
-}
-
-/// Messages of one register each: what one waits for, the others fill.
-///
-/// # Safety
-/// As for [`messages`]; they [are short](are_short).
-#[inline(always)]
-unsafe fn abreast<V: Lanes, const SEAL: bool, const ROUNDS: usize>(units: &mut [Unit; ABREAST]) {
-    let keys = units[0].keys;
-    // SAFETY: the caller's word.
-    unsafe {
-        let rounds = Rounds::<V, ROUNDS>::load(keys);
-        let mut given = [[0; BLOCK_BYTES]; ABREAST];
-        let mut blocks = [V::zero(); ABREAST];
-        let mut index = 0;
-        while index < ABREAST {
-            given[index] = units[index].given::<SEAL>();
-            let first = first_counter(units[index].iv());
-            blocks[index] = Counters::begin(rounds.0[0], next_of(&first)).next::<1>()[0];
-            index += 1;
-        }
-        let stream = rounds.end(rounds.begin(blocks));
-        let mut sums = [Sum::zero(); ABREAST];
-        index = 0;
-        while index < ABREAST {
-            let unit = &units[index];
-            let sum = &mut sums[index];
-            let mut blocks = 1;
-            if unit.bytes > 0 {
-                let text = V::load_bytes(unit.source, unit.bytes);
-                let output = text.xor(stream[index]);
-                output.store_bytes(unit.destination, unit.bytes);
-                let text = if SEAL {
-                    output.first_bytes(unit.bytes)
-                } else {
-                    text
-                };
-                blocks += unit.bytes.div_ceil(BLOCK_BYTES);
-                sum.add(text.reversed(), Factor::load(keys.powers_of(blocks)));
-            }
-            if unit.aad.len > 0 {
-                let aad = V::load_bytes(unit.aad.address, unit.aad.len);
-                blocks += unit.aad.len.div_ceil(BLOCK_BYTES);
-                sum.add(aad.reversed(), Factor::load(keys.powers_of(blocks)));
-            }
-            let lengths = lengths(unit.aad.len as u64, unit.bytes as u64);
-            sum.add(V::zero_but_first(&lengths), Factor::load(keys.powers_of(1)));
-            index += 1;
-        }
-        let mut hashes = [[0; BLOCK_BYTES]; ABREAST];
-        index = 0;
-        // No closure: it would be compiled without the instructions.
-        while index < ABREAST {
-            hashes[index] = sums[index].reduced().added().first_block();
-            index += 1;
-        }
-        index = 0;
-        while index < ABREAST {
-            let tag = tag(&hashes[index], &units[index].mask);
-            units[index].end::<SEAL>(&given[index], &tag);
-            index += 1;
-        }
     }
 }
 
@@ -317,267 +200,6 @@ pub(super) unsafe fn tag_of(keys: &NativeKeys, iv: &Block, message: &Message) ->
         let mut sum = Sum::zero();
         sum.add(last, Factor::load(keys.gcm().powers_of(1)));
         tag(&sum.reduced().first_block(), &mask)
-    }
-}
-
-/// A hash on its way: sums of products with the powers of a chunk, so many blocks that
-/// there are powers for.
-struct Hash<V> {
-    keys: Keys,
-    sum: Sum<V>,
-    /// What was hashed before, for the next register.
-    before: V,
-    /// Of the next block.
-    power: *const u8,
-    /// Of the chunk.
-    blocks_left: usize,
-    /// Behind the chunk.
-    blocks_after: usize,
-}
-
-impl<V: Lanes> Hash<V> {
-    /// Begins with `aad`, `blocks` follow it, in groups but for the last few.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn begin(keys: Keys, before: V, aad: Segment, blocks: usize) -> Self {
-        // SAFETY: the caller's word.
-        unsafe {
-            let mut own = Self {
-                keys,
-                sum: Sum::zero(),
-                before,
-                power: keys.powers_end,
-                blocks_left: 0,
-                blocks_after: 0,
-            };
-            let (mut from, mut left) = (aad.address, aad.len);
-            while left > V::BLOCKS * BLOCK_BYTES {
-                own.chunk(V::BLOCKS, 0);
-                own.add(V::load(from));
-                own.end();
-                from = from.add(V::BLOCKS * BLOCK_BYTES);
-                left -= V::BLOCKS * BLOCK_BYTES;
-            }
-            own.chunk(left.div_ceil(BLOCK_BYTES), blocks);
-            if left > 0 {
-                own.add(V::load_bytes(from, left));
-                own.power = keys.powers_of(own.blocks_left);
-                own.pass(0);
-            }
-            own
-        }
-    }
-
-    /// Begins a chunk of `first` blocks and as many of `blocks` as there are powers for.
-    #[inline(always)]
-    fn chunk(&mut self, first: usize, blocks: usize) {
-        let group = GROUP * V::BLOCKS;
-        let whole = (self.keys.powers - first) / group * group;
-        self.blocks_left = if first + blocks <= self.keys.powers {
-            blocks
-        } else {
-            whole
-        };
-        self.blocks_after = blocks - self.blocks_left;
-        self.power = self.keys.powers_of(first + self.blocks_left);
-    }
-
-    /// Adds a register of ciphertext.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn add(&mut self, text: V) {
-        // SAFETY: the caller's word; behind the powers there is something to read.
-        unsafe {
-            let block = text.reversed().xor(self.before);
-            self.sum.add(block, Factor::load(self.power));
-            self.before = V::zero();
-            self.power = self.power.add(V::BLOCKS * BLOCK_BYTES);
-        }
-    }
-
-    /// Adds a group.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn add_group(&mut self, texts: &[V; GROUP]) {
-        let mut index = 0;
-        while index < GROUP {
-            // SAFETY: the caller's.
-            unsafe { self.add(texts[index]) };
-            index += 1;
-        }
-        // SAFETY: the caller's.
-        unsafe { self.pass(GROUP) };
-    }
-
-    /// As many registers were added, with which a chunk may end.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn pass(&mut self, registers: usize) {
-        self.blocks_left = self.blocks_left.saturating_sub(registers * V::BLOCKS);
-        if self.blocks_left == 0 && self.blocks_after > 0 {
-            // SAFETY: the caller's.
-            unsafe { self.end() };
-            self.chunk(0, self.blocks_after);
-        }
-    }
-
-    /// Ends a chunk: its hash is before the next.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn end(&mut self) {
-        // SAFETY: the caller's.
-        unsafe {
-            self.before = self.sum.reduced().added();
-            self.sum = Sum::zero();
-        }
-    }
-}
-
-/// Counters in blocks of 256, within which they differ from a first by xor alone.
-struct Counters<V> {
-    /// Of the first, its last byte zero.
-    first: u128,
-    /// The first round key.
-    key: V,
-    /// The first counter as a block, xored with it.
-    whitened: V,
-    /// Of the next.
-    offset: usize,
-}
-
-/// Numbers of one byte as counters have them, behind two that no message begins with:
-/// registers of those that follow are aligned.
-#[repr(C, align(64))]
-struct Offsets([Block; 2], [Block; 256]);
-
-static OFFSETS: Offsets = {
-    let mut offsets = [[0; BLOCK_BYTES]; 256];
-    let mut index = 0;
-    while index < offsets.len() {
-        offsets[index][BLOCK_BYTES - 1] = index as u8;
-        index += 1;
-    }
-    Offsets([[0; BLOCK_BYTES]; 2], offsets)
-};
-
-impl<V: Lanes> Counters<V> {
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn begin(key: V, next: u128) -> Self {
-        let mut own = Self {
-            first: next & !0xff,
-            key,
-            whitened: key,
-            offset: next as usize & 0xff,
-        };
-        // SAFETY: the caller's.
-        unsafe { own.whiten() };
-        own
-    }
-
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn whiten(&mut self) {
-        // SAFETY: the caller's.
-        unsafe {
-            self.whitened = V::broadcast(&self.first.to_be_bytes()).xor(self.key);
-        }
-    }
-
-    /// The next `N` registers, whitened.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn next<const N: usize>(&mut self) -> [V; N] {
-        // SAFETY: the caller's; within the offsets.
-        unsafe {
-            let mut blocks = [V::zero(); N];
-            if self.offset + N * V::BLOCKS <= 256 {
-                let from = OFFSETS.1[self.offset..].as_ptr().cast::<u8>();
-                let mut index = 0;
-                while index < N {
-                    let offsets = V::load(from.add(index * V::BLOCKS * BLOCK_BYTES));
-                    blocks[index] = self.whitened.xor(offsets);
-                    index += 1;
-                }
-                self.offset += N * V::BLOCKS;
-                return blocks;
-            }
-            let counter = V::broadcast(&(self.first + self.offset as u128).to_le_bytes());
-            let mut index = 0;
-            while index < N {
-                let number = V::load(numbers().add(index * V::BLOCKS * BLOCK_BYTES));
-                blocks[index] = counter.add_halves(number).reversed().xor(self.key);
-                index += 1;
-            }
-            self.offset = self.offset + N * V::BLOCKS - 256;
-            self.first += 256;
-            self.whiten();
-            blocks
-        }
-    }
-}
-
-/// Round keys in registers: to broadcast them takes as long as a round.
-#[derive(Clone, Copy)]
-struct Rounds<V, const ROUNDS: usize>([V; ROUNDS_MAX + 1]);
-
-impl<V: Lanes, const ROUNDS: usize> Rounds<V, ROUNDS> {
-    /// # Safety
-    /// As for [`messages`]; the key has so many rounds.
-    #[inline(always)]
-    unsafe fn load(keys: Keys) -> Self {
-        // SAFETY: the caller's: a schedule has one key more than rounds.
-        unsafe {
-            let mut own = [V::zero(); ROUNDS_MAX + 1];
-            let mut round = 0;
-            while round <= ROUNDS {
-                own[round] = V::broadcast(keys.schedule.add(round));
-                round += 1;
-            }
-            Self(own)
-        }
-    }
-
-    /// All rounds but the last.
-    ///
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn begin<const N: usize>(&self, mut blocks: [V; N]) -> [V; N] {
-        let mut round = 1;
-        while round < ROUNDS {
-            // SAFETY: the caller's.
-            blocks = unsafe { one_round::<V, N, true>(blocks, self.0[round]) };
-            round += 1;
-        }
-        blocks
-    }
-
-    /// # Safety
-    /// As for [`messages`].
-    #[inline(always)]
-    unsafe fn end<const N: usize>(&self, mut blocks: [V; N]) -> [V; N] {
-        let mut index = 0;
-        while index < N {
-            // SAFETY: the caller's.
-            blocks[index] = unsafe { blocks[index].encrypt_last_round(self.0[ROUNDS]) };
-            index += 1;
-        }
-        blocks
     }
 }
 
