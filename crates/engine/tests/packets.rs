@@ -2,6 +2,7 @@
 //! by the back-end directly; what is refused touches nothing, what is forged leaves zeros.
 
 use crate::common::crypto_lane::{attach, call, engine, finish};
+use crate::common::random::Random;
 use crate::common::{cases, lane_config};
 use crypto::{
     Algorithm, Backend, Key, KeyMaterial, Operation, PacketPlace, PacketSlices, Packets, Status,
@@ -16,21 +17,6 @@ const DEPTH: usize = 16;
 /// Of one request: source and destination, and gaps.
 const AREA: usize = 4096;
 const TAG_BYTES: usize = 16;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % bound
-    }
-
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| self.below(256) as u8).collect()
-    }
-}
 
 struct Tenant {
     lane: CryptoLane,
@@ -169,14 +155,14 @@ fn packets_through_lanes_are_what_they_are_directly() {
     let direct = crypto::by_name("aws-lc").unwrap();
     let mut seen = std::collections::HashMap::new();
     for seed in 1..=u64::from(cases(30)) {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let name = ["auto", "kernels", "aws-lc"][seed as usize % 3];
         let engine = engine(crypto::by_name(name).unwrap());
         let functions = [(); 3].map(|()| engine.function(FunctionConfig::default()).unwrap());
         let mut tenants = functions.each_ref().map(|function| {
             // Our kernels have AES alone.
             let suites = if name == "kernels" { 2 } else { 3 };
-            let suite = Packets::ALL[random.below(suites)];
+            let suite = random.of(&Packets::ALL[..suites]);
             Tenant::new(function, &*direct, suite, &mut random)
         });
         for _ in 0..6 {

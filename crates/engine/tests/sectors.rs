@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::crypto_lane::{attach, call, engine, finish};
 use crate::common::instead::Instead;
+use crate::common::random::Random;
 use crate::common::{cases, lane_config};
 use crypto::{
     Algorithm, Backend, KeyError, KeyMaterial, Operation, SectorCipher, SectorIv, SectorMode,
@@ -23,24 +24,7 @@ const AREA: usize = 32 * 4096;
 const SECTORS_MAX: usize = 12;
 const SEGMENTS: usize = 64;
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % bound
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| self.below(256) as u8).collect()
-    }
-
     /// Cuts `bytes` bytes from `begin` on into segments in any order, with a gap now and
     /// then; where they end.
     fn scattered(&mut self, begin: usize, bytes: usize) -> (Vec<Span>, usize) {
@@ -189,7 +173,7 @@ impl Tenant {
 #[test]
 fn runs_of_sectors_are_as_done_directly_and_what_is_refused_touches_nothing() {
     for seed in 1..=u64::from(cases(40)) {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let engine = engine(crypto::by_name("auto").unwrap());
         let functions = [(); 3].map(|()| engine.function(FunctionConfig::default()).unwrap());
         // Of one kind, so that they are done together, or not.

@@ -1,8 +1,9 @@
 //! How a section's targets stand: met, not met, undecided.
 
-use trial::{Finding, Standing, Weight};
+use trial::{Finding, Outcome, Standing, Weight};
 
 use crate::experiment::{Experiment, Results};
+use crate::series::Told;
 use crate::subject::Pair;
 use crate::words::{finding, listed};
 
@@ -69,6 +70,29 @@ impl Targets {
         };
         Some(finding(Weight::Warning, text, remedy))
     }
+}
+
+/// A note of the pairs that `is` picks and whose arm is slower, after `what`; at most so
+/// many are named, since the table has all.
+pub fn slower<E: Experiment>(
+    results: &Results<'_, E>,
+    what: &str,
+    named_max: usize,
+    is: impl Fn(&Told<E::Place, E::Arm>) -> bool,
+) -> Option<Finding> {
+    let is_lost = |told: &Told<E::Place, E::Arm>| {
+        told.ratio.comparison.outcome == Outcome::Slower && is(told)
+    };
+    let at = |told: &&Told<E::Place, E::Arm>| {
+        let comparison = &told.ratio.comparison;
+        let (subject, reference) = (&comparison.subject, &comparison.reference);
+        format!("{subject}: {} of {reference}", told.ratio.words())
+    };
+    let lost: Vec<_> = results.told_by(is_lost).iter().map(at).collect();
+    (!lost.is_empty()).then(|| {
+        let text = format!("{what}: {}.", listed(&lost, named_max));
+        finding(Weight::Note, text, "")
+    })
 }
 
 fn stands<E: Experiment>(

@@ -3,6 +3,7 @@
 
 pub mod crypto_lane;
 pub mod instead;
+pub mod random;
 pub mod slots;
 pub mod works;
 

@@ -3,10 +3,9 @@
 use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::load::benches::SPEED;
-use kit::series::Told;
-use kit::targets::Targets;
-use kit::words::{finding, listed, size, speed};
-use trial::{Finding, Outcome, Weight};
+use kit::targets::{Targets, slower};
+use kit::words::{size, speed};
+use trial::Finding;
 
 use super::{Arm, DiskSpeed, Place};
 
@@ -43,25 +42,9 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
 
 /// Where a library is faster in bulk; targets that are missed or undecided.
 pub(super) fn findings(results: Measured<'_, '_>) -> Vec<Finding> {
-    let is_lost = |told: &Told<Place, Arm>| {
-        told.pair.reference.1 != Arm::Ceiling && told.ratio.comparison.outcome == Outcome::Slower
-    };
-    let at = |told: &&Told<Place, Arm>| {
-        let comparison = &told.ratio.comparison;
-        format!(
-            "{}: {} of {}",
-            comparison.subject,
-            told.ratio.words(),
-            comparison.reference
-        )
-    };
-    let lost: Vec<_> = results.told_by(is_lost).iter().map(at).collect();
-    let lost = (!lost.is_empty()).then(|| {
-        let text = format!(
-            "A library is faster than runs: {}.",
-            listed(&lost, NAMED_MAX)
-        );
-        finding(Weight::Note, text, "")
+    let what = "A library is faster than runs";
+    let lost = slower(results, what, NAMED_MAX, |told| {
+        told.pair.reference.1 != Arm::Ceiling
     });
     let targets = Targets::of(results).finding("");
     lost.into_iter().chain(targets).collect()

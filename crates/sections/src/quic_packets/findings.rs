@@ -2,10 +2,9 @@
 
 use kit::experiment::Results;
 use kit::headline::Answer;
-use kit::series::Told;
-use kit::targets::Targets;
-use kit::words::{finding, listed, size, time};
-use trial::{Finding, Outcome, Price, Weight};
+use kit::targets::{Targets, slower};
+use kit::words::{size, time};
+use trial::{Finding, Price};
 
 use super::grid::{Arm, Place, Suite, Work};
 use super::{PACKET, QuicPackets};
@@ -56,24 +55,8 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
 
 /// Where a library is faster; targets that are missed or undecided.
 pub(super) fn findings(results: Measured<'_, '_>) -> Vec<Finding> {
-    let is_lost = |told: &Told<Place, Arm>| told.ratio.comparison.outcome == Outcome::Slower;
-    let at = |told: &&Told<Place, Arm>| {
-        let comparison = &told.ratio.comparison;
-        format!(
-            "{}: {} of {}",
-            comparison.subject,
-            told.ratio.words(),
-            comparison.reference
-        )
-    };
-    let lost: Vec<_> = results.told_by(is_lost).iter().map(at).collect();
-    let lost = (!lost.is_empty()).then(|| {
-        let text = format!(
-            "A library does packets faster than our kernels: {}.",
-            listed(&lost, NAMED_MAX)
-        );
-        finding(Weight::Note, text, "")
-    });
+    let what = "A library does packets faster than our kernels";
+    let lost = slower(results, what, NAMED_MAX, |_| true);
     let targets = Targets::of(results).finding("");
     lost.into_iter().chain(targets).collect()
 }

@@ -142,7 +142,10 @@ impl Experiment for QuicPackets {
         let of = |subject: &Subject<Place, Arm>| {
             let (place, reference) = (subject.place, subject.arm);
             let pair = Pair::at(place, (Kernels, reference), RATE);
-            pair.wanting(place.target(reference)).changed_by(IN_BATCHES)
+            // Masks are a part of packets, and one packet is no batch.
+            let is_told = place.work != Work::Mask && place.batch > 1;
+            let change = if is_told { IN_BATCHES } else { "" };
+            pair.wanting(place.target(reference)).changed_by(change)
         };
         let has_kernels = |place: Place| place.arms().any(|arm| arm == Kernels);
         let is_reference =

@@ -39,6 +39,8 @@ pub(in crate::kernels) struct Powers {
     places: [[Block; PLACES]; 2],
     /// Powers that there are.
     count: usize,
+    /// Most that there were: those of keys before are to be wiped, too.
+    most: usize,
 }
 
 impl Drop for Powers {
@@ -51,30 +53,32 @@ impl Powers {
     pub(super) const BLANK: Self = Self {
         places: [[[0; BLOCK_BYTES]; PLACES]; 2],
         count: 0,
+        most: 0,
     };
 
     /// In memory that need not be zeroed before; there are no powers yet.
     #[inline(always)]
     pub(super) fn begin_in(memory: &mut MaybeUninit<Self>) -> &mut Self {
         let at = memory.as_mut_ptr();
-        // SAFETY: a count is all that has to be there: places are read by address alone,
+        // SAFETY: counts are all that has to be there: places are read by address alone,
         // and after they were written, or for what is thrown away.
         unsafe {
             (&raw mut (*at).count).write(0);
+            (&raw mut (*at).most).write(0);
             &mut *at
         }
     }
 
-    /// Zeroes those that there are.
+    /// Zeroes those that there are and were.
     #[inline(always)]
     pub(super) fn wipe(&mut self) {
-        let bytes = self.count.next_multiple_of(FIRST) * BLOCK_BYTES;
+        let bytes = self.count.max(self.most).next_multiple_of(FIRST) * BLOCK_BYTES;
         let start = self.end().cast_mut().wrapping_sub(bytes);
         for start in [start, start.wrapping_add(TO_SUMS)] {
             // SAFETY: ours.
             unsafe { aws_lc_sys::OPENSSL_cleanse(start.cast(), bytes) };
         }
-        self.count = 0;
+        (self.count, self.most) = (0, 0);
     }
 
     /// The first powers alone: a register's of four blocks.
@@ -112,6 +116,7 @@ impl Powers {
     /// The CPU has the instructions of `V`, and this is compiled for them.
     #[inline(always)]
     pub(super) unsafe fn begin_with<V: Lanes>(&mut self, powers: *const [Block; FIRST]) {
+        self.most = self.most.max(self.count);
         self.count = FIRST;
         let to = self.end().wrapping_sub(FIRST * BLOCK_BYTES).cast_mut();
         let mut at = 0;
@@ -258,5 +263,45 @@ impl<V: Lanes> Sum<V> {
             let folded = middle.low_high(polynomial);
             self.high.xor3(middle.swapped(), folded)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+    fn two_keys(powers: &mut Powers) {
+        // SAFETY: compiled for the instructions, which the caller looked for.
+        unsafe {
+            powers.begin(&[7; 16]);
+            let first = *powers.first();
+            for count in [POWERS, 5] {
+                powers.begin_with::<__m128i>(&first);
+                powers.extend::<__m128i>(count);
+            }
+        }
+    }
+
+    /// A key with few powers behind one with many leaves none of those.
+    #[test]
+    fn powers_of_all_keys_are_wiped() {
+        if crate::instructions() < crate::Instructions::AesNi {
+            return testing::skipped("no AES-NI here");
+        }
+        let mut powers = Box::new(Powers::BLANK);
+        // SAFETY: the CPU has AES-NI, and what the sets say with it.
+        unsafe { two_keys(&mut powers) };
+        let is_blank = |powers: &Powers| {
+            powers
+                .places
+                .as_flattened()
+                .as_flattened()
+                .iter()
+                .all(|byte| *byte == 0)
+        };
+        assert!(powers.count() == 5 && !is_blank(&powers));
+        powers.wipe();
+        assert!(is_blank(&powers));
     }
 }
