@@ -47,7 +47,7 @@ fn a_target_is_about_a_pair_that_is_measured() {
 #[test]
 fn what_no_packet_has_is_refused() {
     assert_refused::<QuicPackets>(&[
-        ("suites = ['aes-192-gcm']", "suites", "aes-256-gcm"),
+        ("suites = ['aes-192-gcm']", "suites", "aes-128-gcm"),
         ("work = ['forge']", "work", "seal, open, mask"),
         ("packet_bytes = [20]", "packet_bytes", "64"),
         ("batches = [0]", "batches", "1"),
