@@ -65,7 +65,7 @@ pub trait Key: Any + Send {
     fn part(&self, of: TypeId) -> Option<&dyn Any>;
 
     /// Asks for the memory of its parts, where they lie apart from the key itself, which
-    /// was [asked for](crate::prefetch) a while before.
+    /// was [asked for](crate::prefetch()) a while before.
     fn prefetch_parts(&self) {}
 }
 

@@ -1,10 +1,6 @@
 //! What is measured: packets of a suite, a size and a batch, and who does them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crypto::{Operation, Packets};
-use kit::config::value::Choice;
 use kit::spot::Spot;
 use kit::words::size;
 
@@ -12,31 +8,19 @@ use kit::words::size;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suite(pub Packets);
 
-impl fmt::Display for Suite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.aead().fmt(f)
+impl Suite {
+    const ALL: [Self; 3] = [
+        Self(Packets::Aes128Gcm),
+        Self(Packets::Aes256Gcm),
+        Self(Packets::ChaCha20Poly1305),
+    ];
+
+    const fn name(self) -> &'static str {
+        self.0.aead().name()
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("'{0}' protects no packets")]
-pub struct NoSuite(String);
-
-impl FromStr for Suite {
-    type Err = NoSuite;
-
-    fn from_str(name: &str) -> Result<Self, NoSuite> {
-        let mut all = Packets::ALL.into_iter().map(Self);
-        let found = all.find(|suite| suite.to_string() == name);
-        found.ok_or_else(|| NoSuite(name.to_owned()))
-    }
-}
-
-impl Choice for Suite {
-    fn known() -> Vec<String> {
-        Packets::ALL.map(|suite| Self(suite).to_string()).to_vec()
-    }
-}
+kit::named!(Suite, "cipher suite");
 
 /// What becomes of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,26 +50,7 @@ impl Work {
     }
 }
 
-impl fmt::Display for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Work {
-    type Err = NoSuite;
-
-    fn from_str(name: &str) -> Result<Self, NoSuite> {
-        let found = Self::ALL.into_iter().find(|work| work.name() == name);
-        found.ok_or_else(|| NoSuite(name.to_owned()))
-    }
-}
-
-impl Choice for Work {
-    fn known() -> Vec<String> {
-        Self::ALL.map(|work| work.to_string()).to_vec()
-    }
-}
+kit::named!(Work, "work");
 
 /// Who does it.
 #[derive(Clone, Copy, Debug, PartialEq)]
