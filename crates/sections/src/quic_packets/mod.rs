@@ -160,14 +160,15 @@ impl Experiment for QuicPackets {
         let costs = |title: &str| -> Sheet<Place, Arm> {
             Sheet::new(title, note, [Cells::bare(PACKET, "")]).across("arm")
         };
-        let title = "CPU time of a packet by who does it";
-        let rows = Rows::new(title, note, "ns", Shown::Value(PACKET)).series("arm");
+        let rows = |title: &str| Rows::new(title, note, "ns", Shown::Value(PACKET)).series("arm");
         let all = (!is_short).then(|| costs("CPU time of a packet, ns, all").into());
+        let title = "CPU time of a packet by who does it";
         let (first, rows) = match is_short {
-            true => (costs("CPU time of a packet, ns"), rows),
+            true => (costs("CPU time of a packet, ns"), rows(title)),
             false => {
-                let first = costs("CPU time of a packet with AES-128-GCM, ns");
-                (first.only(most), rows.only(most))
+                let first = costs("CPU time of a packet, AES-128-GCM, 1200 B, batch 32, ns");
+                let title = format!("{title}, AES-128-GCM, 1200 B, batch 32");
+                (first.only(most), rows(&title).only(most))
             }
         };
         [first.into(), rows.into()].into_iter().chain(all).collect()
