@@ -44,6 +44,11 @@ impl Host {
         }
     }
 
+    /// Where a single thread is measured: the last CPU, since CPU 0 takes most interrupts.
+    pub fn quiet_cpu(&self) -> usize {
+        self.cpus.last().copied().unwrap_or(0)
+    }
+
     /// One with these CPUs, every tier and every program.
     pub fn with_cpus(cpus: impl Into<Vec<usize>>) -> Self {
         Self {

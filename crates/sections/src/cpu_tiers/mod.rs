@@ -213,8 +213,7 @@ impl Experiment for CpuTiers {
         let choices = self.choices(host).into_iter();
         let choices = choices.map(|choice| (choice, trials_of(choice)));
         let mut workers = Workers::start(Self::NAME, choices.filter(|(_, trials)| *trials > 0))?;
-        // From the end, since CPU 0 takes most interrupts.
-        let cpu = host.cpus.last().copied().unwrap_or(0);
+        let cpu = host.quiet_cpu();
         let backend = self.0.backend.name();
         Ok(trials(
             move |subject: &Subject<Work, Choice>, length, go_on| {

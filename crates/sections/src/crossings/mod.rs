@@ -66,8 +66,7 @@ impl Crossings {
     }
 
     fn cpus(host: &Host) -> Cpus {
-        // From the end, since CPU 0 takes most interrupts.
-        let own = host.cpus.last().copied().unwrap_or(0);
+        let own = host.quiet_cpu();
         let other = host.cpus.first().copied().filter(|other| *other != own);
         Cpus { own, other }
     }

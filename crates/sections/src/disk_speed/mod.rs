@@ -144,8 +144,7 @@ impl Experiment for DiskSpeed {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        // From the end, since CPU 0 takes most interrupts.
-        let cpu = host.cpus.last().copied().unwrap_or(0);
+        let cpu = host.quiet_cpu();
         let (run_bytes, mut checked) = (self.config.run_bytes.get(), Vec::new());
         Ok(trials(move |Subject { place, arm, .. }, length, go_on| {
             let work = Work::new(*place, *arm, run_bytes);

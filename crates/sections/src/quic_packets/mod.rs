@@ -109,8 +109,7 @@ impl Experiment for QuicPackets {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        // From the end, since CPU 0 takes most interrupts.
-        let cpu = host.cpus.last().copied().unwrap_or(0);
+        let cpu = host.quiet_cpu();
         let mut checked = Vec::new();
         Ok(trials(move |Subject { place, arm, .. }, length, go_on| {
             if !checked.contains(&(*place, *arm)) {
