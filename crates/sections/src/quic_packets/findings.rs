@@ -97,7 +97,7 @@ pub(super) fn prices(results: Measured<'_, '_>) -> Vec<Price> {
         let fixed = pairs
             .iter()
             .map(|pair| pair.1 - byte_ns(pair) * least as f64);
-        let words = format!("QUIC packet, {}, {}", place.work, arm.name());
+        let words = format!("QUIC {}, {}, batch {}", place.work, arm.name(), place.batch);
         let of = |what: &str, rounds_ns: Vec<f64>| {
             Price::of_rounds(format!("{words}: {what}"), &rounds_ns).filter(|_| is_valid)
         };
