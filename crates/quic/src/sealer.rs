@@ -10,7 +10,7 @@ use wire::quic::packet_number::{self, NUMBER_MAX, Truncated};
 use wire::quic::{FirstByte, TAG_BYTES};
 
 use crate::Suite;
-use crate::table::{BATCH_PACKETS, no_key};
+use crate::table::BATCH_PACKETS;
 
 /// Largest place of a packet number: behind an id of 20 bytes.
 const NUMBER_AT_MAX: u16 = 21;
@@ -261,7 +261,8 @@ fn seal_of(
 ) {
     let mut outcomes: [Option<&mut Result<(), SealError>>; BATCH_PACKETS] =
         [const { None }; BATCH_PACKETS];
-    let mut slices: [PacketSlices<'_>; BATCH_PACKETS] = std::array::from_fn(|_| no_key());
+    let mut slices: [PacketSlices<'_>; BATCH_PACKETS] =
+        std::array::from_fn(|_| PacketSlices::none());
     let mut count = 0;
     for request in requests {
         let sealer = sealers.get(request.sealer);

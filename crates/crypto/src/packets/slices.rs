@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "turns slices into segments")]
 
+use std::any::{Any, TypeId};
 use std::mem::MaybeUninit;
 
 use super::PacketPlace;
@@ -17,6 +18,31 @@ pub struct PacketSlices<'b> {
     /// As long as the source and a tag; or without its tag.
     pub destination: &'b mut [u8],
     pub status: Status,
+}
+
+impl PacketSlices<'_> {
+    /// No packet: fills what of an array is not used.
+    pub fn none() -> Self {
+        Self {
+            key: &NoKey,
+            place: PacketPlace {
+                number: 0,
+                number_at: 0,
+                phase: None,
+            },
+            source: &[],
+            destination: &mut [],
+            status: Status::BackendFailed,
+        }
+    }
+}
+
+struct NoKey;
+
+impl Key for NoKey {
+    fn part(&self, _of: TypeId) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// Seals or opens packets of one suite, whose keys `backend` made. Nothing is allocated.

@@ -15,6 +15,13 @@ pub struct Handle {
     pub(super) generation: u32,
 }
 
+impl Handle {
+    /// No other handle of the table has it.
+    pub fn number(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.place)
+    }
+}
+
 /// The receiving side of a connection in its first key phase.
 pub struct Connection<'k> {
     pub suite: Suite,

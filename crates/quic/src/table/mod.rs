@@ -15,7 +15,7 @@ pub use error::{
     AddError, CapacityError, Gone, IssueError, MigrateError, NextKeysError, RetireError,
 };
 pub use index::Path;
-pub(crate) use open::{BATCH_PACKETS, no_key};
+pub(crate) use open::BATCH_PACKETS;
 pub use outcome::{OpenRequest, Opened, Outcome, Phase};
 
 use std::fmt;

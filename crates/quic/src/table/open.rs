@@ -5,8 +5,6 @@
 //! order of the batch. What the call could not know (a packet before it changed the phase,
 //! or the largest number) makes a packet open once more, alone.
 
-use std::any::{Any, TypeId};
-
 use crypto::{
     Backend, Key, Operation, PacketPlace, PacketSlices, Status, prefetch, process_packets,
 };
@@ -139,7 +137,8 @@ impl Table {
         if !asked.iter().flatten().any(|one| one.suite == suite) {
             return;
         }
-        let mut slices: [PacketSlices<'_>; BATCH_PACKETS] = std::array::from_fn(|_| no_key());
+        let mut slices: [PacketSlices<'_>; BATCH_PACKETS] =
+            std::array::from_fn(|_| PacketSlices::none());
         let mut count = 0;
         for (request, asked) in requests.iter_mut().zip(&*asked) {
             let Some(asked) = asked.as_ref().filter(|one| one.suite == suite) else {
@@ -324,28 +323,5 @@ impl Entry {
             is_largest,
             is_other_path: self.path != request.path,
         })
-    }
-}
-
-struct NoKey;
-
-impl Key for NoKey {
-    fn part(&self, _of: TypeId) -> Option<&dyn Any> {
-        None
-    }
-}
-
-/// Fills what of an array is not used.
-pub(crate) fn no_key<'s>() -> PacketSlices<'s> {
-    PacketSlices {
-        key: &NoKey,
-        place: PacketPlace {
-            number: 0,
-            number_at: 0,
-            phase: None,
-        },
-        source: &[],
-        destination: &mut [],
-        status: Status::BackendFailed,
     }
 }

@@ -1,0 +1,288 @@
+//! Transfers of a size that the client asks for: draft-banks-quic-performance, as quinn's,
+//! msquic's and s2n-quic's own programs speak it.
+//!
+//! The first eight bytes of a client's stream say how many bytes the server sends back;
+//! what follows them is read and dropped.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{
+    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig,
+    TransportConfig,
+};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{DigitallySignedStruct, SignatureScheme};
+
+use crate::Offload;
+
+/// As the draft names it.
+const PROTOCOL: &[u8] = b"perf";
+/// Written and read by one call.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Of a request: how many bytes to send back.
+const REQUEST_BYTES: usize = 8;
+
+/// A certificate and its key.
+pub struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// Why there is no endpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum SetUpError {
+    #[error("no certificate could be made")]
+    Certificate(#[source] rcgen::Error),
+    #[error("TLS does not take the certificate or the provider")]
+    Tls(#[from] rustls::Error),
+    #[error("the provider has no AES-128-GCM, which QUIC begins with")]
+    NoInitialSuite(#[from] quinn::crypto::rustls::NoInitialCipherSuite),
+    #[error("no endpoint on {address}")]
+    Endpoint {
+        address: String,
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+/// Why a transfer ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    #[error("the connection was lost")]
+    Connection(#[from] quinn::ConnectionError),
+    #[error("the peer reads no more")]
+    Write(#[from] quinn::WriteError),
+    #[error("the peer sends no more")]
+    Read(#[from] quinn::ReadError),
+    #[error("the request has {got} bytes, eight say how many to send")]
+    Request { got: usize },
+    #[error("{got} bytes came, {asked} were asked for")]
+    Length { asked: u64, got: u64 },
+}
+
+impl Identity {
+    /// Signed by itself, for names or addresses.
+    ///
+    /// # Errors
+    /// [`SetUpError::Certificate`].
+    pub fn generate(names: &[&str]) -> Result<Self, SetUpError> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let made = rcgen::generate_simple_self_signed(names).map_err(SetUpError::Certificate)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Self {
+            chain: vec![made.cert.der().clone()],
+            key: key.into(),
+        })
+    }
+
+    pub fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Self {
+        Self { chain, key }
+    }
+}
+
+/// Which servers a client talks to.
+pub enum Trust<'i> {
+    Only(&'i Identity),
+    /// Whoever answers: to measure, never to send what matters.
+    Anyone,
+}
+
+/// A server's configuration; it takes 0-RTT.
+///
+/// # Errors
+/// [`SetUpError`].
+pub fn server(
+    offload: &Offload,
+    identity: &Identity,
+    transport: Arc<TransportConfig>,
+) -> Result<ServerConfig, SetUpError> {
+    let mut tls = rustls::ServerConfig::builder_with_provider(offload.provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    tls.max_early_data_size = u32::MAX;
+    let mut server = offload.server(QuicServerConfig::try_from(tls)?);
+    server.transport_config(transport);
+    Ok(server)
+}
+
+/// A client's; where it has been before it sends in 0-RTT.
+///
+/// # Errors
+/// [`SetUpError`].
+pub fn client(
+    offload: &Offload,
+    trust: &Trust<'_>,
+    transport: Arc<TransportConfig>,
+) -> Result<ClientConfig, SetUpError> {
+    let builder = rustls::ClientConfig::builder_with_provider(offload.provider())
+        .with_protocol_versions(&[&TLS13])?;
+    let mut tls = match trust {
+        Trust::Only(identity) => {
+            let mut roots = rustls::RootCertStore::empty();
+            for certificate in &identity.chain {
+                roots.add(certificate.clone())?;
+            }
+            builder.with_root_certificates(roots).with_no_client_auth()
+        }
+        Trust::Anyone => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anyone(offload.provider())))
+            .with_no_client_auth(),
+    };
+    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    tls.enable_early_data = true;
+    let mut client = offload.client(QuicClientConfig::try_from(tls)?);
+    client.transport_config(transport);
+    Ok(client)
+}
+
+/// An endpoint on a socket, for datagrams of up to `payload_bytes`.
+///
+/// # Errors
+/// [`SetUpError::Endpoint`].
+pub fn endpoint(
+    offload: &Offload,
+    server: Option<ServerConfig>,
+    socket: UdpSocket,
+    payload_bytes: u16,
+) -> Result<Endpoint, SetUpError> {
+    let address = socket.local_addr();
+    let failed = |cause| SetUpError::Endpoint {
+        address: address.map_or_else(|_| "a socket".into(), |address| address.to_string()),
+        cause,
+    };
+    let mut config = EndpointConfig::default();
+    // More than 65,527 there is not; less than 1200 QUIC does not know.
+    let payload_bytes = payload_bytes.clamp(1200, 65_527);
+    let is_set = config.max_udp_payload_size(payload_bytes).is_ok();
+    debug_assert!(is_set, "within the limits");
+    offload.endpoint(config, server, socket).map_err(failed)
+}
+
+/// Answers until the endpoint is closed. Connections that fail are the clients' to report.
+pub async fn serve(endpoint: Endpoint) {
+    while let Some(incoming) = endpoint.accept().await {
+        tokio::spawn(async move {
+            let Ok(connecting) = incoming.accept() else {
+                return;
+            };
+            // Streams of 0-RTT come before the handshake is complete.
+            let connection = match connecting.into_0rtt() {
+                Ok((connection, _)) => connection,
+                Err(connecting) => match connecting.await {
+                    Ok(connection) => connection,
+                    Err(_) => return,
+                },
+            };
+            while let Ok((send, receive)) = connection.accept_bi().await {
+                tokio::spawn(answer(send, receive));
+            }
+        });
+    }
+}
+
+async fn answer(mut send: SendStream, mut receive: RecvStream) -> Result<(), TransferError> {
+    let mut request = [0; REQUEST_BYTES];
+    let mut got = 0;
+    while got < REQUEST_BYTES {
+        match receive.read(&mut request[got..]).await? {
+            Some(bytes) => got += bytes,
+            None => return Err(TransferError::Request { got }),
+        }
+    }
+    drain(&mut receive).await?;
+    fill(&mut send, u64::from_be_bytes(request)).await
+}
+
+/// Reads a stream to its end; how many bytes it had.
+async fn drain(receive: &mut RecvStream) -> Result<u64, TransferError> {
+    let mut bytes = 0;
+    while let Some(chunk) = receive.read_chunk(CHUNK_BYTES, true).await? {
+        bytes += chunk.bytes.len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// Writes so many bytes, and the stream's end.
+async fn fill(send: &mut SendStream, bytes: u64) -> Result<(), TransferError> {
+    let chunk = Bytes::from_static(&[0x5a; CHUNK_BYTES]);
+    let mut left = bytes;
+    while left > 0 {
+        let now = left.min(CHUNK_BYTES as u64);
+        send.write_chunk(chunk.slice(..now as usize)).await?;
+        left -= now;
+    }
+    // An error says that it was ended before.
+    let _ = send.finish();
+    Ok(())
+}
+
+/// Sends and then receives so many bytes on a stream of its own.
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn transfer(
+    connection: &Connection,
+    upload: u64,
+    download: u64,
+) -> Result<(), TransferError> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.write_all(&download.to_be_bytes()).await?;
+    fill(&mut send, upload).await?;
+    let got = drain(&mut receive).await?;
+    match got == download {
+        true => Ok(()),
+        false => Err(TransferError::Length {
+            asked: download,
+            got,
+        }),
+    }
+}
+
+/// Takes any certificate whose key signed the handshake.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _others: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("QUIC has TLS 1.3".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,47 @@
+//! What is held is sent, whatever ends.
+
+use std::time::Duration;
+
+use crate::common::{ALL, Kind, bytes, connect, party, run};
+
+/// The client's thread ends with its runtime as soon as all is written and acknowledged
+/// once; the server gets all of it, and the close that was sent last.
+#[test]
+fn the_last_datagrams_leave_with_the_runtime() {
+    for round in 0..20 {
+        let text = bytes(1 + round * 1337);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let expected = text.clone();
+        let server = std::thread::spawn(move || {
+            run(async {
+                let server = party(Kind::Stock, |_| {});
+                sender.send(server.address()).unwrap();
+                let connection = server.endpoint.accept().await.unwrap().await.unwrap();
+                let mut stream = connection.accept_uni().await.unwrap();
+                let got = stream.read_to_end(1 << 20).await.unwrap();
+                assert!(got == expected);
+                let mut answer = connection.open_uni().await.unwrap();
+                answer.write_all(b"got it").await.unwrap();
+                answer.finish().unwrap();
+                let begin = std::time::Instant::now();
+                let closed = connection.closed().await;
+                assert!(begin.elapsed() < Duration::from_secs(5), "{closed}");
+                testing::assert_matches!(closed, quinn::ConnectionError::ApplicationClosed(_));
+            });
+        });
+        let address = receiver.recv().unwrap();
+        run(async {
+            let client = party(ALL, |_| {});
+            let connection = connect(&client, address).await;
+            let mut stream = connection.open_uni().await.unwrap();
+            stream.write_all(&text).await.unwrap();
+            stream.finish().unwrap();
+            let mut answer = connection.accept_uni().await.unwrap();
+            assert_eq!(answer.read_to_end(64).await.unwrap(), b"got it");
+            connection.close(7_u32.into(), b"done");
+            // The close goes out in the connection's last turn; nothing runs after it.
+            tokio::task::yield_now().await;
+        });
+        server.join().unwrap();
+    }
+}

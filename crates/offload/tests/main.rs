@@ -1,0 +1,10 @@
+//! The integration tests of `offload` in one program.
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
+mod common;
+mod faults;
+mod handshakes;
+mod last;
+mod pressure;
+mod transfers;
+mod updates;
