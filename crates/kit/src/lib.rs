@@ -36,6 +36,7 @@ pub mod targets;
 pub mod testing;
 pub mod tiers;
 pub mod told;
+pub mod transfers;
 pub mod view;
 pub mod words;
 

@@ -4,20 +4,24 @@
 //! The first eight bytes of a client's stream say how many bytes the server sends back;
 //! what follows them is read and dropped.
 
-use std::net::UdpSocket;
-use std::sync::Arc;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use quic::Suite;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig,
     TransportConfig,
 };
+use rustix::net::sockopt;
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::{CipherSuite, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite};
 
 use crate::Offload;
 
@@ -43,11 +47,13 @@ pub enum SetUpError {
     Tls(#[from] rustls::Error),
     #[error("the provider has no AES-128-GCM, which QUIC begins with")]
     NoInitialSuite(#[from] quinn::crypto::rustls::NoInitialCipherSuite),
+    #[error("no socket")]
+    Socket(#[from] io::Error),
     #[error("no endpoint on {address}")]
     Endpoint {
         address: String,
         #[source]
-        cause: std::io::Error,
+        cause: io::Error,
     },
 }
 
@@ -102,29 +108,115 @@ pub fn server(
     identity: &Identity,
     transport: Arc<TransportConfig>,
 ) -> Result<ServerConfig, SetUpError> {
-    let mut tls = rustls::ServerConfig::builder_with_provider(offload.provider())
-        .with_protocol_versions(&[&TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
-    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-    tls.max_early_data_size = u32::MAX;
+    let tls = server_tls(&offload.provider(), identity)?;
     let mut server = offload.server(QuicServerConfig::try_from(tls)?);
     server.transport_config(transport);
     Ok(server)
 }
 
-/// A client's; where it has been before it sends in 0-RTT.
+/// TLS alone, as a server of TCP has it, too.
+///
+/// # Errors
+/// [`SetUpError`].
+pub fn server_tls(
+    provider: &Arc<CryptoProvider>,
+    identity: &Identity,
+) -> Result<rustls::ServerConfig, SetUpError> {
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    // All or nothing, says RFC 9001 §4.6.1.
+    tls.max_early_data_size = u32::MAX;
+    Ok(tls)
+}
+
+/// Whether a socket may buffer as much as was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    pub asked_bytes: usize,
+    /// The smaller of the two directions.
+    pub got_bytes: usize,
+}
+
+/// A socket that buffers so many bytes in each direction, or as many as the host lets it.
+///
+/// # Errors
+/// The system's.
+pub fn socket(address: SocketAddr, buffer_bytes: usize) -> io::Result<(UdpSocket, Buffers)> {
+    let socket = UdpSocket::bind(address)?;
+    // Root may have more than `net.core.rmem_max`.
+    if sockopt::set_socket_recv_buffer_size_force(&socket, buffer_bytes).is_err() {
+        sockopt::set_socket_recv_buffer_size(&socket, buffer_bytes)?;
+    }
+    sockopt::set_socket_send_buffer_size(&socket, buffer_bytes)?;
+    // The kernel says twice what it was asked for.
+    let received = sockopt::socket_recv_buffer_size(&socket)? / 2;
+    let sent = sockopt::socket_send_buffer_size(&socket)? / 2;
+    let buffers = Buffers {
+        asked_bytes: buffer_bytes,
+        got_bytes: received.min(sent),
+    };
+    Ok((socket, buffers))
+}
+
+/// What a client wants.
+pub struct Wanted<'i> {
+    pub trust: Trust<'i>,
+    /// `None`: what server and provider like best.
+    pub suite: Option<Suite>,
+    /// Whether it sends in 0-RTT where it has been before.
+    pub resumes: bool,
+}
+
+/// A client's configuration.
 ///
 /// # Errors
 /// [`SetUpError`].
 pub fn client(
     offload: &Offload,
-    trust: &Trust<'_>,
+    wanted: &Wanted<'_>,
     transport: Arc<TransportConfig>,
 ) -> Result<ClientConfig, SetUpError> {
-    let builder = rustls::ClientConfig::builder_with_provider(offload.provider())
+    let provider = offload.provider();
+    let initial = initial_suite(&provider);
+    let tls = client_tls(&provider, wanted)?;
+    let tls = match initial {
+        Some(initial) => QuicClientConfig::with_initial(Arc::new(tls), initial)?,
+        None => QuicClientConfig::try_from(tls)?,
+    };
+    let mut client = offload.client(tls);
+    client.transport_config(transport);
+    Ok(client)
+}
+
+fn initial_suite(provider: &CryptoProvider) -> Option<rustls::quic::Suite> {
+    let first = CipherSuite::TLS13_AES_128_GCM_SHA256;
+    let mut suites = provider.cipher_suites.iter();
+    suites
+        .find(|one| one.suite() == first)?
+        .tls13()?
+        .quic_suite()
+}
+
+/// TLS alone, as a client of TCP has it, too.
+///
+/// # Errors
+/// [`SetUpError`].
+pub fn client_tls(
+    provider: &CryptoProvider,
+    wanted: &Wanted<'_>,
+) -> Result<rustls::ClientConfig, SetUpError> {
+    let number = |suite: &SupportedCipherSuite| Suite::from_number(suite.suite().into());
+    let is_wanted =
+        |suite: &SupportedCipherSuite| wanted.suite.is_none() || number(suite) == wanted.suite;
+    let mut provider = provider.clone();
+    provider.cipher_suites.retain(is_wanted);
+    let provider = Arc::new(provider);
+    let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])?;
-    let mut tls = match trust {
+    let mut tls = match &wanted.trust {
         Trust::Only(identity) => {
             let mut roots = rustls::RootCertStore::empty();
             for certificate in &identity.chain {
@@ -134,14 +226,15 @@ pub fn client(
         }
         Trust::Anyone => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anyone(offload.provider())))
+            .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
             .with_no_client_auth(),
     };
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-    tls.enable_early_data = true;
-    let mut client = offload.client(QuicClientConfig::try_from(tls)?);
-    client.transport_config(transport);
-    Ok(client)
+    tls.enable_early_data = wanted.resumes;
+    if !wanted.resumes {
+        tls.resumption = Resumption::disabled();
+    }
+    Ok(tls)
 }
 
 /// An endpoint on a socket, for datagrams of up to `payload_bytes`.
@@ -154,22 +247,74 @@ pub fn endpoint(
     socket: UdpSocket,
     payload_bytes: u16,
 ) -> Result<Endpoint, SetUpError> {
+    let failed = failed_on(&socket);
+    let config = config(payload_bytes);
+    offload.endpoint(config, server, socket).map_err(failed)
+}
+
+fn failed_on(socket: &UdpSocket) -> impl FnOnce(io::Error) -> SetUpError + use<> {
     let address = socket.local_addr();
-    let failed = |cause| SetUpError::Endpoint {
+    |cause| SetUpError::Endpoint {
         address: address.map_or_else(|_| "a socket".into(), |address| address.to_string()),
         cause,
-    };
+    }
+}
+
+fn config(payload_bytes: u16) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     // More than 65,527 there is not; less than 1200 QUIC does not know.
     let payload_bytes = payload_bytes.clamp(1200, 65_527);
     let is_set = config.max_udp_payload_size(payload_bytes).is_ok();
     debug_assert!(is_set, "within the limits");
-    offload.endpoint(config, server, socket).map_err(failed)
+    config
+}
+
+/// quinn's own endpoint, beside which ours are measured.
+///
+/// # Errors
+/// [`SetUpError::Endpoint`].
+pub fn stock_endpoint(
+    server: Option<ServerConfig>,
+    socket: UdpSocket,
+    payload_bytes: u16,
+) -> Result<Endpoint, SetUpError> {
+    let failed = failed_on(&socket);
+    let Some(runtime) = quinn::default_runtime() else {
+        return Err(failed(io::Error::other("no runtime: call this inside tokio")));
+    };
+    Endpoint::new(config(payload_bytes), server, socket, runtime).map_err(failed)
+}
+
+/// What a server's connections sent until they ended.
+#[derive(Clone, Default)]
+pub struct Served(Arc<Mutex<Sent>>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    pub connections: u64,
+    pub datagrams: u64,
+    /// Packets that were held to be lost.
+    pub lost: u64,
+}
+
+impl Served {
+    pub fn counts(&self) -> Sent {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self, connection: &Connection) {
+        let stats = connection.stats();
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.connections += 1;
+        sent.datagrams += stats.udp_tx.datagrams;
+        sent.lost += stats.path.lost_packets;
+    }
 }
 
 /// Answers until the endpoint is closed. Connections that fail are the clients' to report.
-pub async fn serve(endpoint: Endpoint) {
+pub async fn serve(endpoint: Endpoint, served: Served) {
     while let Some(incoming) = endpoint.accept().await {
+        let served = served.clone();
         tokio::spawn(async move {
             let Ok(connecting) = incoming.accept() else {
                 return;
@@ -185,6 +330,7 @@ pub async fn serve(endpoint: Endpoint) {
             while let Ok((send, receive)) = connection.accept_bi().await {
                 tokio::spawn(answer(send, receive));
             }
+            served.ended(&connection);
         });
     }
 }

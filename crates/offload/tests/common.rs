@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lockgate_offload::perf::{self, Identity, Trust};
+use lockgate_offload::perf::{self, Identity, Trust, Wanted};
 use lockgate_offload::{Counts, Offload, Together};
 use quinn::{Connection, Endpoint, EndpointConfig, Runtime, ServerConfig, TransportConfig};
 
@@ -45,6 +45,14 @@ fn offload(kind: Kind) -> Offload {
     }
 }
 
+fn wanted() -> Wanted<'static> {
+    Wanted {
+        trust: Trust::Only(identity()),
+        suite: None,
+        resumes: true,
+    }
+}
+
 pub fn socket() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
 }
@@ -82,7 +90,7 @@ pub fn party_under(
     let transport = Arc::new(transport);
     let mut server = perf::server(&offload, identity(), transport.clone()).unwrap();
     change(&mut server);
-    let client = perf::client(&offload, &Trust::Only(identity()), transport).unwrap();
+    let client = perf::client(&offload, &wanted(), transport).unwrap();
     let mut endpoint = match kind {
         Kind::Stock => Endpoint::new(config(), Some(server), socket, runtime),
         Kind::Ours(..) => offload.endpoint_on(runtime, config(), Some(server), socket),

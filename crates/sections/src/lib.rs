@@ -12,6 +12,7 @@ pub mod disk_speed;
 pub mod kspeed;
 pub mod probe;
 pub mod quic_packets;
+pub mod quic_transfer;
 pub mod router_paths;
 pub mod router_scaling;
 pub mod router_tcp;
@@ -106,6 +107,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(crypto_speed::CryptoSpeed, "crypto-speed"),
     kind!(disk_speed::DiskSpeed, "disk-speed"),
     kind!(quic_packets::QuicPackets, "quic-packets"),
+    kind!(quic_transfer::QuicTransfer, "quic-transfer"),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),

@@ -1,0 +1,100 @@
+//! What carries a transfer, and how it begins.
+
+use std::sync::Arc;
+
+use crypto::Backend;
+use offload::{Offload, Together};
+
+/// The protocol, and who protects it how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    Tcp,
+    /// TLS 1.3 by rustls and ring.
+    TcpTls,
+    /// quinn as it is, with ring.
+    Stock,
+    /// The same behind a socket that sends more datagrams by one call.
+    Coalesced,
+    /// That socket, and packets that our kernels protect one by one.
+    Inline,
+    /// Packets sealed as they are sent and opened as they arrive, many by one call.
+    Together,
+    /// That socket, and no protection: what all of it costs.
+    Ceiling,
+}
+
+impl Stack {
+    pub const ALL: [Self; 7] = [
+        Self::Tcp,
+        Self::TcpTls,
+        Self::Stock,
+        Self::Coalesced,
+        Self::Inline,
+        Self::Together,
+        Self::Ceiling,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::TcpTls => "tcp-tls",
+            Self::Stock => "quic-stock",
+            Self::Coalesced => "quic-coalesced",
+            Self::Inline => "quic-inline",
+            Self::Together => "quic-offloaded",
+            Self::Ceiling => "quic-ceiling",
+        }
+    }
+
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::TcpTls => "TCP with TLS 1.3",
+            Self::Stock => "QUIC, stock quinn",
+            Self::Coalesced => "QUIC, stock crypto, sends coalesced",
+            Self::Inline => "QUIC, our crypto inline",
+            Self::Together => "QUIC, offloaded",
+            Self::Ceiling => "QUIC without crypto (ceiling)",
+        }
+    }
+
+    pub const fn is_tcp(self) -> bool {
+        matches!(self, Self::Tcp | Self::TcpTls)
+    }
+
+    /// What an endpoint of quinn is made with; of TCP, what TLS is.
+    pub(super) fn offload(self, backend: &Arc<dyn Backend>) -> Offload {
+        match self {
+            Self::Tcp | Self::TcpTls | Self::Stock | Self::Coalesced => {
+                Offload::sending(rustls::crypto::ring::default_provider())
+            }
+            Self::Inline => Offload::new(backend, Together::NONE),
+            Self::Together => Offload::new(backend, Together::ALL),
+            Self::Ceiling => Offload::unprotected(),
+        }
+    }
+}
+
+crate::named!(Stack, "protocol");
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With a peer that it has not met.
+    Cold,
+    /// The request goes out with the first packet.
+    ZeroRtt,
+}
+
+impl Start {
+    pub const ALL: [Self; 2] = [Self::Cold, Self::ZeroRtt];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::ZeroRtt => "0-rtt",
+        }
+    }
+}
+
+crate::named!(Start, "start");

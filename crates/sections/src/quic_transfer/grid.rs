@@ -1,0 +1,126 @@
+//! What is measured: transfers of a size and a start, by each stack.
+
+use kit::spot::Spot;
+use kit::subject::{Pair, Subject};
+use kit::transfers::{Stack, Start};
+
+use super::{Config, OFFLOAD, RATE, WORK};
+
+/// A cipher suite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suite(pub quic::Suite);
+
+impl Suite {
+    const ALL: [Self; 3] = [
+        Self(quic::Suite::Aes128Gcm),
+        Self(quic::Suite::Aes256Gcm),
+        Self(quic::Suite::ChaCha20Poly1305),
+    ];
+
+    fn name(self) -> &'static str {
+        self.0.name()
+    }
+}
+
+kit::named!(Suite, "cipher suite");
+
+/// Which transfers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    pub(super) bytes: usize,
+    pub(super) start: Start,
+}
+
+/// What claims rest on, and what the source's largest file is.
+const CLAIM_BYTES: usize = 10_000_000;
+/// About, of the slowest stack.
+const BYTES_PER_S: f64 = 5e8;
+
+impl Place {
+    /// First what claims rest on; then other sizes, then other starts.
+    pub(super) fn rank(self) -> u8 {
+        match (self.bytes, self.start) {
+            (CLAIM_BYTES, Start::Cold) => 0,
+            (_, Start::Cold) => 1,
+            (_, Start::ZeroRtt) => 2,
+        }
+    }
+
+    /// How long one takes at least, seconds.
+    pub(super) fn least_s(self, stack: Stack) -> f64 {
+        let is_fast = matches!(stack, Stack::Tcp | Stack::TcpTls);
+        self.bytes as f64 / BYTES_PER_S / if is_fast { 2.0 } else { 1.0 }
+    }
+
+    pub(super) fn size(self) -> String {
+        match self.bytes {
+            bytes if bytes >= 1_000_000_000 => format!("{} GB", bytes as f64 / 1e9),
+            bytes if bytes >= 100_000 => format!("{} MB", bytes as f64 / 1e6),
+            bytes => format!("{} kB", bytes as f64 / 1e3),
+        }
+    }
+
+    pub(super) fn spot(self, stack: Stack, config: &Config) -> Spot {
+        let words = match self.start {
+            Start::Cold => "",
+            Start::ZeroRtt => "0-RTT",
+        };
+        Spot::new()
+            .with("bytes", self.bytes as u64, self.size())
+            .with("start", self.start.name(), words)
+            .with("arm", stack.name(), stack.words())
+            .also("suite", config.suite.0.name())
+            .also("payload_bytes", config.payload_bytes.get() as u64)
+    }
+}
+
+/// What an arm should gain of another: in CPU time, where claims rest on it.
+fn target(place: Place, arm: Stack, reference: Stack) -> Option<f64> {
+    match (arm, reference) {
+        _ if place.rank() > 0 => None,
+        // Of the CPU time at most 0.92, and 0.85.
+        (Stack::Together, Stack::Coalesced) => Some(1.0 / 0.92),
+        (Stack::Together, Stack::Stock) => Some(1.0 / 0.85),
+        _ => None,
+    }
+}
+
+/// Each step by what it adds, all of them together, and QUIC beside TCP.
+pub(super) fn pairs(subjects: &[Subject<Place, Stack>]) -> Vec<Pair<Place, Stack>> {
+    use Stack::{Ceiling, Coalesced, Inline, Stock, Tcp, TcpTls, Together};
+    let steps = [
+        (Coalesced, Stock, WORK),
+        (Inline, Coalesced, WORK),
+        (Together, Inline, WORK),
+        (Together, Coalesced, WORK),
+        (Together, Stock, WORK),
+        (Ceiling, Coalesced, WORK),
+        (Tcp, Stock, WORK),
+        (TcpTls, Stock, WORK),
+        (Together, Stock, RATE),
+    ];
+    let mut places: Vec<Place> = Vec::new();
+    for subject in subjects {
+        if !places.contains(&subject.place) {
+            places.push(subject.place);
+        }
+    }
+    let has = |place: Place, stack| {
+        let is = |one: &Subject<Place, Stack>| one.place == place && one.arm == stack;
+        subjects.iter().any(is)
+    };
+    let mut pairs = Vec::new();
+    for place in places {
+        for (arm, reference, measure) in steps {
+            if !has(place, arm) || !has(place, reference) {
+                continue;
+            }
+            let is_all = (arm, reference, measure) == (Together, Stock, WORK);
+            let wanted = target(place, arm, reference).filter(|_| measure == WORK);
+            let change = if is_all { OFFLOAD } else { "" };
+            let pair = Pair::at(place, (arm, reference), measure);
+            pairs.push(pair.wanting(wanted).changed_by(change));
+        }
+    }
+    pairs
+}
