@@ -27,7 +27,12 @@ pub(super) unsafe fn process(
     };
     let together = |units: &mut [GcmUnit]| {
         // SAFETY: forwarded from the caller; the units are checked.
-        unsafe { native::gcm(set, seal, rounds, units) };
+        unsafe {
+            match units {
+                [unit] => native::gcm_alone(set, seal, rounds, unit),
+                units => native::gcm(set, seal, rounds, units),
+            }
+        }
     };
     let alone = |key: &KernelKey, work: &Work<'_>| {
         // SAFETY: as above.

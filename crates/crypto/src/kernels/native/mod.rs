@@ -42,6 +42,9 @@ const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
 /// What [`gcm`](fn@gcm) uses of it.
 pub(super) const GCM_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 
+/// What [`gcm_alone`] uses of it.
+pub(super) const GCM_ALONE_STACK_KIB: usize = if cfg!(debug_assertions) { 6 } else { 3 };
+
 /// What [`packets`](fn@packets) uses of it.
 const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 
@@ -191,11 +194,26 @@ macro_rules! entries {
                 for units in units.chunks_mut(gcm::TOGETHER) {
                     // SAFETY: forwarded from the caller.
                     unsafe {
-                        gcm::masks::<$vector>(rounds, units, &mut masks);
+                        gcm::masks::<$vector, { gcm::TOGETHER }>(rounds, units, &mut masks);
                         messages(seal, rounds, units);
                         gcm::forget_masks(units);
                     }
                 }
+            }
+
+            /// # Safety
+            /// As for [`super::gcm_alone`]; the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn gcm_alone(seal: bool, rounds: usize, unit: &mut GcmUnit) {
+                let units = std::slice::from_mut(unit);
+                let mut mask = blocks::Blocks::<1>::new();
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    gcm::masks::<__m128i, 1>(rounds, units, &mut mask);
+                    messages(seal, rounds, units);
+                    gcm::forget_masks(units);
+                }
+                mask.wipe(1);
             }
 
             /// # Safety
@@ -413,6 +431,25 @@ pub(super) unsafe fn gcm(set: Instructions, seal: bool, rounds: usize, units: &m
         }
     }
     wipe_below::<GCM_STACK_KIB>();
+}
+
+/// Seals or opens one message in GCM: it uses less of the stack.
+///
+/// # Safety
+/// As for [`gcm`](fn@gcm).
+pub(super) unsafe fn gcm_alone(set: Instructions, seal: bool, rounds: usize, unit: &mut GcmUnit) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::gcm_alone(seal, rounds, unit),
+            Instructions::Vaes => vaes::gcm_alone(seal, rounds, unit),
+            Instructions::Avx | Instructions::Avx2 => avx::gcm_alone(seal, rounds, unit),
+            Instructions::AesNi | Instructions::Baseline => {
+                aes_ni::gcm_alone(seal, rounds, unit);
+            }
+        }
+    }
+    wipe_below::<GCM_ALONE_STACK_KIB>();
 }
 
 /// Seals or opens packets, of keys of so many rounds.

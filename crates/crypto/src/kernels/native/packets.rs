@@ -102,7 +102,7 @@ pub(super) unsafe fn run<V: Lanes, const SEAL: bool>(
             }
         }
         let texts = texts[..count].assume_init_mut();
-        gcm::masks::<V>(rounds, texts, blocks);
+        gcm::masks::<V, TOGETHER>(rounds, texts, blocks);
         let powers = Powers::begin_in(powers);
         for run in texts.chunk_by_mut(|a, b| a.keys.is_of(b.keys)) {
             prepare::<V>(powers, run);

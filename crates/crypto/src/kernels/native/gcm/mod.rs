@@ -49,15 +49,15 @@ pub(in crate::kernels) struct Unit {
 /// Messages whose tags' masks are encrypted together.
 pub(super) const TOGETHER: usize = 32;
 
-/// Fills in the masks of [`TOGETHER`] messages at most.
+/// Fills in the masks of `MOST` messages at most.
 ///
 /// # Safety
 /// As for [`messages`].
 #[inline(always)]
-pub(super) unsafe fn masks<V: Lanes>(
+pub(super) unsafe fn masks<V: Lanes, const MOST: usize>(
     rounds: usize,
     units: &mut [Unit],
-    masks: &mut Blocks<TOGETHER>,
+    masks: &mut Blocks<MOST>,
 ) {
     for unit in &*units {
         masks.push(unit.keys.schedule, first_counter(unit.iv()));
