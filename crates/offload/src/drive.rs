@@ -99,10 +99,10 @@ pub(crate) fn place(number_at: usize) -> bool {
 
 /// Hands the notes over to the socket that sends their packets, and takes the empty ones
 /// back afterwards.
-pub(crate) fn taken<T>(run: impl FnOnce(Option<&SealKey>, &[Unsealed]) -> T) -> T {
+pub(crate) fn taken<T>(run: impl FnOnce(Option<&Arc<SealKey>>, &[Unsealed]) -> T) -> T {
     let (key, mut packets) =
         TURN.with_borrow_mut(|turn| (turn.key.take(), std::mem::take(&mut turn.packets)));
-    let result = run(key.as_deref(), &packets);
+    let result = run(key.as_ref(), &packets);
     packets.clear();
     TURN.with_borrow_mut(|turn| turn.packets = packets);
     result

@@ -3,16 +3,19 @@
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crypto::Backend;
+use engine::StartError;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, EndpointConfig, Runtime, ServerConfig};
 use rustls::crypto::CryptoProvider;
 
-use crate::counters::{Counters, Counts};
+use crate::counters::Counts;
 use crate::receive::Receiving;
-use crate::runtime::Turns;
+use crate::runtime::{Sockets, Turns};
 use crate::session::{Client, Server};
+use crate::worker::Worker;
 
 /// Which packets of 1-RTT are not protected one by one, as quinn does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,49 +40,63 @@ impl Together {
 /// Makes endpoints of quinn whose packets are protected as it says.
 pub struct Offload {
     provider: Arc<CryptoProvider>,
-    together: Together,
     receiving: Option<Arc<Receiving>>,
-    counters: Arc<Counters>,
-    only_loopback: bool,
+    sockets: Sockets,
 }
 
 impl Offload {
     /// Packets that `backend` protects.
     pub fn new(backend: &Arc<dyn Backend>, together: Together) -> Self {
-        let own = Self::of(crate::provider(backend), together);
-        let receiving = || Receiving::new(backend, &own.counters);
-        Self {
-            receiving: (together != Together::NONE).then(receiving),
-            ..own
+        let mut own = Self::sending(crate::provider(backend));
+        if together != Together::NONE {
+            let receiving = Receiving::new(backend, &own.sockets.counters);
+            own.sockets.receiving = together.open.then(|| receiving.clone());
+            own.sockets.seals = together.seal;
+            own.receiving = Some(receiving);
         }
-    }
-
-    fn of(provider: CryptoProvider, together: Together) -> Self {
-        Self {
-            provider: Arc::new(provider),
-            together,
-            receiving: None,
-            counters: Arc::default(),
-            only_loopback: false,
-        }
+        own
     }
 
     /// Packets as the provider protects them: only their sending is ours.
     pub fn sending(provider: CryptoProvider) -> Self {
-        Self::of(provider, Together::NONE)
+        Self {
+            provider: Arc::new(provider),
+            receiving: None,
+            sockets: Sockets {
+                receiving: None,
+                seals: false,
+                worker: None,
+                counters: Arc::default(),
+                only_loopback: false,
+            },
+        }
     }
 
     /// **Nothing is protected.** What packet protection costs is measured with this. Both
     /// ends must be of one process, and nothing is sent but to loopback addresses.
     pub fn unprotected() -> Self {
-        Self {
-            only_loopback: true,
-            ..Self::of(crate::suite::unprotected(), Together::NONE)
-        }
+        let mut own = Self::sending(crate::suite::unprotected());
+        own.sockets.only_loopback = true;
+        own
+    }
+
+    /// The same, but a thread of its own seals and sends what is long enough to be worth a
+    /// crossing; pinned to `cpu`, or where the scheduler likes.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn on_worker(mut self, cpu: Option<usize>) -> Result<Self, StartError> {
+        self.sockets.worker = Some(Worker::start(cpu)?);
+        Ok(self)
+    }
+
+    /// CPU time of that thread; `None` where there is none.
+    pub fn worker_time(&self) -> Option<Duration> {
+        self.sockets.worker.as_ref()?.cpu_time()
     }
 
     pub fn counts(&self) -> Counts {
-        self.counters.counts()
+        self.sockets.counters.counts()
     }
 
     /// For the TLS configurations of clients and servers.
@@ -129,13 +146,8 @@ impl Offload {
         server: Option<ServerConfig>,
         socket: UdpSocket,
     ) -> io::Result<Endpoint> {
-        let runtime = Turns {
-            inner,
-            receiving: self.receiving.clone().filter(|_| self.together.open),
-            seals: self.together.seal,
-            counters: self.counters.clone(),
-            only_loopback: self.only_loopback,
-        };
+        let sockets = self.sockets.clone();
+        let runtime = Turns { inner, sockets };
         Endpoint::new(config, server, socket, Arc::new(runtime))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::BytesMut;
-use crypto::{Algorithm, Backend, Key, KeyMaterial};
+use crypto::{Algorithm, Backend, Key, KeyMaterial, Operation, PacketSlices, process_packets};
 use quic::Suite;
 use quinn::crypto::{CryptoError, HeaderKey, PacketKey};
 use zeroize::Zeroizing;
@@ -62,6 +62,13 @@ pub(crate) struct SealKey {
 impl SealKey {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Key>> {
         self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Seals packets. What could not be sealed is zeros, or what was there before: no peer
+    /// takes it for a packet.
+    pub(crate) fn seal(&self, packets: &mut [PacketSlices<'_>]) {
+        let suite = self.suite.packets();
+        process_packets(&*self.backend, suite, Operation::Encrypt, packets);
     }
 
     /// Uses a number up: no nonce is used twice.

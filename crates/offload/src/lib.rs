@@ -10,15 +10,18 @@ mod ceiling;
 mod counters;
 mod drive;
 mod endpoint;
+mod inbox;
 mod keys;
 mod mark;
 mod outbox;
+mod outlet;
 pub mod perf;
 mod receive;
 mod runtime;
 mod session;
 mod socket;
 mod suite;
+mod worker;
 
 pub use counters::Counts;
 pub use endpoint::{Offload, Together};

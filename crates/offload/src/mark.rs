@@ -12,24 +12,28 @@ use wire::quic::TAG_BYTES;
 pub(crate) enum Mark {
     /// To be sealed.
     Unsealed,
-    /// Opened as of the connection with this number.
-    Opened(u64),
+    /// Opened by the key of a phase of the connection in a place of the table.
+    Opened { place: u16, phase: u16 },
     /// Never sealed: see [`crate::ceiling`].
     Unprotected,
 }
 
 impl Mark {
-    /// In the place of packet `number`'s tag.
+    /// In the place of packet `number`'s tag. Of opened packets it has the lower half: more
+    /// are never under way.
     pub(crate) fn of(self, number: u64) -> [u8; TAG_BYTES] {
         let [unsealed, opened, unprotected] = secrets();
-        let (secret, number) = match self {
+        let (secret, rest) = match self {
             Self::Unsealed => (unsealed, number),
-            Self::Opened(connection) => (opened, number ^ connection.rotate_left(32)),
+            Self::Opened { place, phase } => {
+                let of_connection = u64::from(place) << 48 | u64::from(phase) << 32;
+                (opened, of_connection | u64::from(number as u32))
+            }
             Self::Unprotected => (unprotected, number),
         };
         let mut mark = [0; TAG_BYTES];
         mark[..8].copy_from_slice(secret);
-        mark[8..].copy_from_slice(&number.to_le_bytes());
+        mark[8..].copy_from_slice(&rest.to_le_bytes());
         mark
     }
 }

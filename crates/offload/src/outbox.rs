@@ -1,15 +1,13 @@
 //! Datagrams on their way to the kernel, those that follow each other in one message.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use crypto::Operation::Encrypt;
-use crypto::{PacketPlace, PacketSlices, Status, process_packets};
+use crypto::{Key, PacketPlace, PacketSlices, Status};
 use quinn::udp::{EcnCodepoint, Transmit};
 use wire::quic::TAG_BYTES;
 
-use crate::counters::Counters;
 use crate::drive::Unsealed;
 use crate::keys::SealKey;
 use crate::mark::Marked;
@@ -30,15 +28,30 @@ struct Way {
     ecn: Option<EcnCodepoint>,
 }
 
+pub(crate) type Buffer = Box<[u8; MESSAGE_BYTES_MAX]>;
+
+pub(crate) fn buffer() -> Buffer {
+    Box::new([0; MESSAGE_BYTES_MAX])
+}
+
 /// Datagrams that go the same way, all but the last of the same size.
-struct Message {
+pub(crate) struct Message {
     way: Way,
     segment_bytes: usize,
     /// Shorter datagrams end a message.
     is_complete: bool,
-    count: usize,
+    pub count: usize,
     used: usize,
-    bytes: Box<[u8; MESSAGE_BYTES_MAX]>,
+    bytes: Buffer,
+    /// Still to be sealed, in order.
+    packets: Vec<Packet>,
+}
+
+/// A packet of a message that is to be sealed.
+struct Packet {
+    at: usize,
+    key: Arc<SealKey>,
+    unsealed: Unsealed,
 }
 
 impl Message {
@@ -50,7 +63,12 @@ impl Message {
             && self.used + bytes <= MESSAGE_BYTES_MAX
     }
 
-    fn transmit(&self) -> Transmit<'_> {
+    /// What the kernel takes.
+    ///
+    /// # Panics
+    /// When a packet is not sealed: none leaves so.
+    pub(crate) fn transmit(&self) -> Transmit<'_> {
+        assert!(self.packets.is_empty(), "a packet is not sealed");
         Transmit {
             destination: self.way.to,
             ecn: self.way.ecn,
@@ -59,13 +77,62 @@ impl Message {
             src_ip: self.way.from,
         }
     }
+
+    /// Seals what is to be sealed, from its buffer to `other`, which takes its place.
+    pub(crate) fn seal(&mut self, other: &mut Buffer) {
+        if self.packets.is_empty() {
+            return;
+        }
+        let (mut from, mut to) = (&self.bytes[..self.used], &mut other[..self.used]);
+        let mut at = 0;
+        for packets in self.packets.chunk_by(|a, b| Arc::ptr_eq(&a.key, &b.key)) {
+            let key = &packets[0].key;
+            for packets in packets.chunks(TOGETHER) {
+                let guard = key.lock();
+                let mut slices: [PacketSlices<'_>; TOGETHER] =
+                    std::array::from_fn(|_| PacketSlices::none());
+                for (slice, packet) in slices.iter_mut().zip(packets) {
+                    let before = packet.at - at;
+                    to[..before].copy_from_slice(&from[..before]);
+                    let (packet_to, others_to) = to[before..].split_at_mut(packet.unsealed.bytes);
+                    *slice = packet.unsealed.slices(&**guard, &from[before..], packet_to);
+                    from = &from[before + packet.unsealed.bytes..];
+                    to = others_to;
+                    at = packet.at + packet.unsealed.bytes;
+                }
+                key.seal(&mut slices[..packets.len()]);
+            }
+        }
+        to.copy_from_slice(from);
+        std::mem::swap(&mut self.bytes, other);
+        self.packets.clear();
+    }
+}
+
+impl Unsealed {
+    /// The packet, which `from` begins with.
+    fn slices<'s>(&self, key: &'s dyn Key, from: &'s [u8], to: &'s mut [u8]) -> PacketSlices<'s> {
+        PacketSlices {
+            key,
+            place: PacketPlace {
+                number: self.number,
+                number_at: self.number_at,
+                phase: None,
+            },
+            source: &from[..self.bytes - TAG_BYTES],
+            destination: to,
+            status: Status::BackendFailed,
+        }
+    }
 }
 
 /// Messages in the order of their datagrams; the last may take more.
 pub(crate) struct Outbox {
     segments_max: usize,
+    /// Whether packets are sealed when their message is sent, not as they are taken in.
+    seals_later: bool,
     messages: VecDeque<Message>,
-    spare: Vec<Box<[u8; MESSAGE_BYTES_MAX]>>,
+    spare: Vec<Message>,
 }
 
 /// Datagrams that are not what was noted of them, or longer than there are: none is sent.
@@ -73,9 +140,10 @@ pub(crate) struct Outbox {
 pub(crate) struct Unmatched;
 
 impl Outbox {
-    pub(crate) fn new(segments_max: usize) -> Self {
+    pub(crate) fn new(segments_max: usize, seals_later: bool) -> Self {
         Self {
             segments_max: segments_max.max(1),
+            seals_later,
             messages: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -95,11 +163,11 @@ impl Outbox {
             })
     }
 
-    /// Takes datagrams in; seals those that `unsealed` tells of with `key`.
+    /// Takes datagrams in; those that `unsealed` tells of are sealed with `key`.
     pub(crate) fn take(
         &mut self,
         transmit: &Transmit<'_>,
-        key: Option<&SealKey>,
+        key: Option<&Arc<SealKey>>,
         mut unsealed: &[Unsealed],
     ) -> Result<(), Unmatched> {
         let way = Way {
@@ -115,8 +183,10 @@ impl Outbox {
         check(rest.chunks(segment_bytes), unsealed)?;
         while !rest.is_empty() {
             let bytes = match key {
-                Some(key) => self.sealed(&way, rest, segment_bytes, key, &mut unsealed),
-                None => self.copied(&way, rest, segment_bytes),
+                Some(key) if !self.seals_later => {
+                    self.sealed(&way, rest, segment_bytes, key, &mut unsealed)
+                }
+                _ => self.copied(&way, rest, segment_bytes, key, &mut unsealed),
             };
             rest = &rest[bytes..];
         }
@@ -146,11 +216,35 @@ impl Outbox {
         &mut message.bytes[begin..message.used]
     }
 
-    /// Bytes of datagrams that are as they are to be sent.
-    fn copied(&mut self, way: &Way, datagrams: &[u8], segment_bytes: usize) -> usize {
+    /// Copies as many of the datagrams as fit one message, and notes which of their packets
+    /// are to be sealed; their bytes.
+    fn copied(
+        &mut self,
+        way: &Way,
+        datagrams: &[u8],
+        segment_bytes: usize,
+        key: Option<&Arc<SealKey>>,
+        unsealed: &mut &[Unsealed],
+    ) -> usize {
         let room = self.room(way, datagrams, segment_bytes, usize::MAX);
         let bytes = room.len();
         room.copy_from_slice(&datagrams[..bytes]);
+        let Some(key) = key else {
+            return bytes;
+        };
+        let message = self.messages.back_mut().expect("there was room in it");
+        let mut end = message.used - bytes;
+        for datagram in datagrams[..bytes].chunks(segment_bytes) {
+            end += datagram.len();
+            if let Some(one) = unsealed.first().filter(|one| one.is_end_of(datagram)) {
+                *unsealed = &unsealed[1..];
+                message.packets.push(Packet {
+                    at: end - one.bytes,
+                    key: key.clone(),
+                    unsealed: *one,
+                });
+            }
+        }
         bytes
     }
 
@@ -179,23 +273,10 @@ impl Outbox {
             let before = datagram.len() - one.bytes;
             let (others, to) = to.split_at_mut(before);
             others.copy_from_slice(&datagram[..before]);
-            slices[packets] = PacketSlices {
-                key: &**guard,
-                place: PacketPlace {
-                    number: one.number,
-                    number_at: one.number_at,
-                    phase: None,
-                },
-                source: &datagram[before..datagram.len() - TAG_BYTES],
-                destination: to,
-                status: Status::BackendFailed,
-            };
+            slices[packets] = one.slices(&**guard, &datagram[before..], to);
             packets += 1;
         }
-        // What could not be sealed is zeros, or was there before: no peer takes it for a
-        // packet.
-        let packets = &mut slices[..packets];
-        process_packets(&*key.backend, key.suite.packets(), Encrypt, packets);
+        key.seal(&mut slices[..packets]);
         bytes
     }
 
@@ -203,45 +284,42 @@ impl Outbox {
         let segments_max = self.segments_max;
         let takes = |last: &Message| last.takes(way, bytes, segments_max);
         if !self.messages.back().is_some_and(takes) {
-            let spare = self.spare.pop();
+            let spare = self.spare.pop().map(|spare| (spare.bytes, spare.packets));
+            let (buffer, packets) = spare.unwrap_or_else(|| (buffer(), Vec::new()));
             self.messages.push_back(Message {
                 way: *way,
                 segment_bytes: bytes,
                 is_complete: false,
                 count: 0,
                 used: 0,
-                bytes: spare.unwrap_or_else(|| Box::new([0; MESSAGE_BYTES_MAX])),
+                bytes: buffer,
+                packets,
             });
         }
         self.messages.back_mut().expect("it was pushed")
     }
 
-    /// Sends messages, all or only the complete ones, until one would have to wait; `false`
-    /// then. What fails otherwise is gone, as datagrams may be.
-    pub(crate) fn send(
-        &mut self,
-        only_complete: bool,
-        counters: &Counters,
-        mut send: impl FnMut(&Transmit<'_>) -> io::Result<()>,
-    ) -> bool {
-        while let Some(first) = self.messages.front() {
-            if only_complete && !self.has_complete() {
-                break;
-            }
-            match send(&first.transmit()) {
-                Ok(()) => {
-                    counters.datagrams.add(first.count);
-                    counters.messages.add(1);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(_) => counters.failed_messages.add(1),
-            }
-            let sent = self.messages.pop_front().expect("it is the front");
-            if self.spare.len() < SPARE_MAX {
-                self.spare.push(sent.bytes);
-            }
+    /// The first message; if `only_complete`, none that may take more.
+    pub(crate) fn next(&mut self, only_complete: bool) -> Option<Message> {
+        let waits = only_complete && !self.has_complete();
+        if waits {
+            None
+        } else {
+            self.messages.pop_front()
         }
-        true
+    }
+
+    /// A message that could not be sent yet.
+    pub(crate) fn put_back(&mut self, message: Message) {
+        self.messages.push_front(message);
+    }
+
+    /// What is left of a message that is gone.
+    pub(crate) fn recycle(&mut self, mut message: Message) {
+        message.packets.clear();
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(message);
+        }
     }
 }
 

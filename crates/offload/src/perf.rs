@@ -280,7 +280,9 @@ pub fn stock_endpoint(
 ) -> Result<Endpoint, SetUpError> {
     let failed = failed_on(&socket);
     let Some(runtime) = quinn::default_runtime() else {
-        return Err(failed(io::Error::other("no runtime: call this inside tokio")));
+        return Err(failed(io::Error::other(
+            "no runtime: call this inside tokio",
+        )));
     };
     Endpoint::new(config(payload_bytes), server, socket, runtime).map_err(failed)
 }

@@ -7,7 +7,7 @@
 //! arrives with that in its tag's place is spoilt before quinn sees it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::BytesMut;
@@ -23,12 +23,13 @@ use crate::counters::Counters;
 use crate::mark::{Mark, Marked};
 
 /// Connections whose packets are opened together; those of others are opened one by one.
+/// A mark names the place of one in two bytes.
 const CONNECTIONS_MAX: u32 = 1 << 16;
 /// A connection that received nothing for so long makes room for another.
 const KEPT_NS: u64 = 30_000_000_000;
 
-/// No handle has this number.
-const NOT_KNOWN: u64 = u64::MAX;
+/// No connection has this place.
+const NOT_KNOWN: u32 = u32::MAX;
 
 /// The connections of the endpoints of one [`crate::Offload`].
 pub(crate) struct Receiving {
@@ -36,7 +37,7 @@ pub(crate) struct Receiving {
     pub counters: Arc<Counters>,
     known: Mutex<Known>,
     /// Of all ids that were learnt, plus one: an endpoint's have one length. 0: none yet.
-    number_at: AtomicU64,
+    number_at: AtomicU16,
 }
 
 struct Known {
@@ -60,7 +61,7 @@ impl Receiving {
                 table: table.expect("within a table's limits"),
                 later: HashMap::new(),
             }),
-            number_at: AtomicU64::new(0),
+            number_at: AtomicU16::new(0),
         })
     }
 
@@ -75,7 +76,7 @@ impl Receiving {
         datagrams: impl Iterator<Item = (Path, &'b [u8], &'b mut [u8])>,
         now_ns: u64,
     ) {
-        let number_at = self.number_at.load(Ordering::Acquire) as u16;
+        let number_at = self.number_at.load(Ordering::Acquire);
         let mut requests = Vec::with_capacity(64);
         let mut tags = Vec::with_capacity(64);
         for (path, from, to) in datagrams {
@@ -108,8 +109,11 @@ impl Receiving {
         for (request, tag) in requests.into_iter().zip(tags) {
             match request.outcome {
                 Outcome::Opened(opened) => {
-                    let mark = Mark::Opened(opened.connection.number()).of(opened.number);
-                    tag.copy_from_slice(&mark);
+                    let mark = Mark::Opened {
+                        place: opened.connection.place() as u16,
+                        phase: opened.updates,
+                    };
+                    tag.copy_from_slice(&mark.of(opened.number));
                     opened_together += 1;
                     if opened.phase == Phase::Next {
                         known.supply(opened.connection);
@@ -157,8 +161,8 @@ impl Known {
 pub(crate) struct Receiver {
     receiving: Arc<Receiving>,
     suite: Suite,
-    /// [`NOT_KNOWN`] where it is not in the table.
-    handle: AtomicU64,
+    /// In the table; [`NOT_KNOWN`] where it is not there.
+    place: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -182,7 +186,7 @@ impl Receiver {
         Some(Arc::new(Self {
             receiving: receiving.clone(),
             suite,
-            handle: AtomicU64::new(NOT_KNOWN),
+            place: AtomicU32::new(NOT_KNOWN),
             state: Mutex::new(State {
                 handle: None,
                 first: Some(first),
@@ -251,8 +255,8 @@ impl Receiver {
                     known.later.remove(&evicted);
                 }
                 *handle = Some(added.connection);
-                self.handle
-                    .store(added.connection.number(), Ordering::Release);
+                self.place
+                    .store(added.connection.place(), Ordering::Release);
                 Ok(())
             }
         };
@@ -264,7 +268,7 @@ impl Receiver {
         }
         if issued.is_ok() {
             ids.push_back(id);
-            let number_at = 1 + u64::from(id.length());
+            let number_at = 1 + u16::from(id.length());
             self.receiving.number_at.store(number_at, Ordering::Release);
         }
     }
@@ -285,6 +289,8 @@ impl Drop for Receiver {
 pub(crate) struct Opening {
     pub inline: Box<dyn PacketKey>,
     pub receiver: Arc<Receiver>,
+    /// Key updates before it, modulo 2^16.
+    pub phase: u16,
 }
 
 impl PacketKey for Opening {
@@ -300,8 +306,14 @@ impl PacketKey for Opening {
     ) -> Result<(), CryptoError> {
         let marked = Marked::of(payload);
         if marked.is_opened() {
-            let handle = self.receiver.handle.load(Ordering::Acquire);
-            if !marked.is(Mark::Opened(handle).of(number)) {
+            let place = self.receiver.place.load(Ordering::Acquire);
+            let Ok(place) = u16::try_from(place) else {
+                return Err(CryptoError);
+            };
+            // Of another phase it would not open with this key, and quinn must not take it
+            // for the first of a new one.
+            let phase = self.phase;
+            if !marked.is(Mark::Opened { place, phase }.of(number)) {
                 return Err(CryptoError);
             }
             payload.truncate(payload.len() - TAG_BYTES);

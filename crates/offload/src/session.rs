@@ -72,6 +72,8 @@ struct Sides {
     local: Side,
     remote: Side,
     receiver: Arc<Receiver>,
+    /// Of the keys that were made last.
+    phase: u16,
 }
 
 impl Watched {
@@ -104,12 +106,13 @@ impl Watched {
         };
         let packet = KeyPair {
             local: self.sealed(keys.packet.local, together),
-            remote: opened(keys.packet.remote, &receiver),
+            remote: opened(keys.packet.remote, &receiver, 0),
         };
         self.sides = Some(Sides {
             local,
             remote,
             receiver,
+            phase: 0,
         });
         Keys {
             header: KeyPair {
@@ -121,9 +124,12 @@ impl Watched {
     }
 }
 
-fn opened(inline: Box<dyn PacketKey>, receiver: &Arc<Receiver>) -> Box<dyn PacketKey> {
-    let receiver = receiver.clone();
-    Box::new(Opening { inline, receiver })
+fn opened(inline: Box<dyn PacketKey>, receiver: &Arc<Receiver>, phase: u16) -> Box<dyn PacketKey> {
+    Box::new(Opening {
+        inline,
+        receiver: receiver.clone(),
+        phase,
+    })
 }
 
 impl Session for Watched {
@@ -139,9 +145,11 @@ impl Session for Watched {
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let (keys, made) = watched(|| self.inner.next_1rtt_keys());
         let mut keys = keys?;
-        let Some(sides) = &self.sides else {
+        // Taken out: what makes keys asks for the counters beside it.
+        let Some(mut sides) = self.sides.take() else {
             return Some(keys);
         };
+        sides.phase = sides.phase.wrapping_add(1);
         let mut made = made.into_iter();
         let (local, remote) = (made.next(), made.next());
         if let Some(keys_made) = local.and_then(|made| sides.local.phase(made))
@@ -151,8 +159,9 @@ impl Session for Watched {
         }
         if let Some(keys_made) = remote.and_then(|made| sides.remote.phase(made)) {
             sides.receiver.later(keys_made.material);
-            keys.remote = opened(keys.remote, &sides.receiver);
+            keys.remote = opened(keys.remote, &sides.receiver, sides.phase);
         }
+        self.sides = Some(sides);
         Some(keys)
     }
 

@@ -14,6 +14,8 @@ pub enum Kind {
     /// quinn as it is.
     Stock,
     Ours(&'static str, Together),
+    /// All together, sealed and sent by a worker.
+    Worker,
 }
 
 pub const ALL: Kind = Kind::Ours("kernels", Together::ALL);
@@ -42,6 +44,9 @@ fn offload(kind: Kind) -> Offload {
     match kind {
         Kind::Stock => Offload::sending(rustls::crypto::ring::default_provider()),
         Kind::Ours(backend, together) => Offload::new(&crypto::by_name(backend).unwrap(), together),
+        Kind::Worker => Offload::new(&crypto::by_name("kernels").unwrap(), Together::ALL)
+            .on_worker(None)
+            .unwrap(),
     }
 }
 
@@ -93,7 +98,7 @@ pub fn party_under(
     let client = perf::client(&offload, &wanted(), transport).unwrap();
     let mut endpoint = match kind {
         Kind::Stock => Endpoint::new(config(), Some(server), socket, runtime),
-        Kind::Ours(..) => offload.endpoint_on(runtime, config(), Some(server), socket),
+        _ => offload.endpoint_on(runtime, config(), Some(server), socket),
     }
     .unwrap();
     endpoint.set_default_client_config(client);
@@ -103,12 +108,13 @@ pub fn party_under(
 /// On one thread.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
     let limited = tokio::time::timeout;
+    let limit = Duration::from_secs(if testing::is_thorough() { 900 } else { 60 });
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap()
-        .block_on(async { limited(Duration::from_secs(60), future).await })
-        .expect("it ends within a minute")
+        .block_on(async { limited(limit, future).await })
+        .expect("it ends in time")
 }
 
 /// Echoes every stream of every connection.

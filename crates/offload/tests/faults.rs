@@ -226,9 +226,14 @@ fn through_faults(server: Kind, client: Kind, seed: u64) -> u64 {
 #[test]
 fn only_what_was_sent_arrives() {
     let mut forged = 0;
-    for (seed, (server, client)) in [(ALL, ALL), (Kind::Stock, ALL), (ALL, Kind::Stock)]
-        .into_iter()
-        .enumerate()
+    for (seed, (server, client)) in [
+        (ALL, ALL),
+        (Kind::Stock, ALL),
+        (ALL, Kind::Stock),
+        (Kind::Worker, Kind::Worker),
+    ]
+    .into_iter()
+    .enumerate()
     {
         forged += through_faults(server, client, seed as u64);
     }

@@ -9,8 +9,13 @@ use crate::common::{
     ALL, Kind, bytes, connect, echo, echo_of, party, party_on, round_trip, run, socket,
 };
 
-fn pairs() -> [(Kind, Kind); 3] {
-    [(ALL, ALL), (ALL, Kind::Stock), (Kind::Stock, ALL)]
+fn pairs() -> [(Kind, Kind); 4] {
+    [
+        (ALL, ALL),
+        (ALL, Kind::Stock),
+        (Kind::Stock, ALL),
+        (Kind::Worker, Kind::Worker),
+    ]
 }
 
 #[test]

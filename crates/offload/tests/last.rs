@@ -8,7 +8,7 @@ use crate::common::{ALL, Kind, bytes, connect, party, run};
 /// once; the server gets all of it, and the close that was sent last.
 #[test]
 fn the_last_datagrams_leave_with_the_runtime() {
-    for round in 0..20 {
+    for (round, kind) in (0..20).zip([ALL, Kind::Worker].into_iter().cycle()) {
         let text = bytes(1 + round * 1337);
         let (sender, receiver) = std::sync::mpsc::channel();
         let expected = text.clone();
@@ -31,7 +31,7 @@ fn the_last_datagrams_leave_with_the_runtime() {
         });
         let address = receiver.recv().unwrap();
         run(async {
-            let client = party(ALL, |_| {});
+            let client = party(kind, |_| {});
             let connection = connect(&client, address).await;
             let mut stream = connection.open_uni().await.unwrap();
             stream.write_all(&text).await.unwrap();

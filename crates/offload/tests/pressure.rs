@@ -188,15 +188,19 @@ fn under_pressure(server: Kind, client: Kind, refuses: u64, moves: bool) -> u64 
 #[test]
 fn a_kernel_that_refuses_loses_nothing() {
     let mut seen = 0;
-    for refuses in [0, 30, 80] {
-        seen += under_pressure(ALL, ALL, refuses, false);
+    for kind in [ALL, Kind::Worker] {
+        for refuses in [0, 30, 80] {
+            seen += under_pressure(kind, kind, refuses, false);
+        }
     }
     println!("{seen} datagrams");
 }
 
 #[test]
 fn sockets_that_are_not_ours_get_sealed_packets() {
-    println!("{} datagrams", under_pressure(ALL, ALL, 30, true));
+    for kind in [ALL, Kind::Worker] {
+        println!("{} datagrams", under_pressure(kind, kind, 30, true));
+    }
 }
 
 /// What the moody socket looks for is there, where nothing protects.

@@ -23,6 +23,7 @@ fn every_kind_talks_to_every_kind() {
         ALL,
         Kind::Ours("aws-lc", Together::ALL),
         Kind::Ours("portable", Together::ALL),
+        Kind::Worker,
     ];
     let text = bytes(300_000);
     for server in kinds {
@@ -67,29 +68,33 @@ fn connections_on_several_threads_share_an_endpoint() {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(async {
-        let (server, client) = (party(ALL, |_| {}), party(ALL, |_| {}));
-        echo(&server.endpoint);
-        let text = bytes(200_000);
-        let mut tasks = Vec::new();
-        for _ in 0..24 {
-            let connecting = client.endpoint.connect(server.address(), "localhost");
-            let text = text.clone();
-            tasks.push(tokio::spawn(async move {
-                let connection = connecting.unwrap().await.unwrap();
-                for _ in 0..3 {
-                    assert!(round_trip(&connection, &text).await == text);
-                }
-            }));
-        }
-        for task in tasks {
-            task.await.unwrap();
-        }
-        let counts = server.counts();
-        assert!(
-            counts.opened_together > 10 * counts.opened_alone,
-            "{counts:?}"
-        );
-        assert_eq!((counts.spoilt, counts.unmatched), (0, 0));
-    });
+    for kind in [ALL, Kind::Worker] {
+        runtime.block_on(many(kind));
+    }
+}
+
+async fn many(kind: Kind) {
+    let (server, client) = (party(kind, |_| {}), party(kind, |_| {}));
+    echo(&server.endpoint);
+    let text = bytes(200_000);
+    let mut tasks = Vec::new();
+    for _ in 0..24 {
+        let connecting = client.endpoint.connect(server.address(), "localhost");
+        let text = text.clone();
+        tasks.push(tokio::spawn(async move {
+            let connection = connecting.unwrap().await.unwrap();
+            for _ in 0..3 {
+                assert!(round_trip(&connection, &text).await == text);
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let counts = server.counts();
+    assert!(
+        counts.opened_together > 10 * counts.opened_alone,
+        "{counts:?}"
+    );
+    assert_eq!((counts.spoilt, counts.unmatched), (0, 0));
 }

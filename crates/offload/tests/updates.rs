@@ -49,6 +49,11 @@ fn between_two_of_ours() {
 }
 
 #[test]
+fn between_two_with_workers() {
+    updates_are_followed(Kind::Worker, Kind::Worker);
+}
+
+#[test]
 fn with_a_stock_server() {
     updates_are_followed(Kind::Stock, ALL);
 }

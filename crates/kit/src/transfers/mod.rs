@@ -9,7 +9,7 @@ mod quic;
 mod stack;
 mod tcp;
 
-pub use stack::{Start, Stack};
+pub use stack::{Stack, Start};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -141,9 +141,13 @@ impl Transfer {
             while finished.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 is_wanted.store((slice.go_on)(), Ordering::Relaxed);
             }
-            let asked = client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let asked = client
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             drop(end);
-            let answered = server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let answered = server
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (asked, answered)
         });
         let answered = answered.map_err(failed)?;

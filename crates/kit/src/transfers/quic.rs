@@ -11,7 +11,9 @@ use sys::clock::thread_cpu;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::{Answered, Asked, Course, LIMIT, LOOK, Stack, Start, Transfer, TransfersError, Turns, failed};
+use super::{
+    Answered, Asked, Course, LIMIT, LOOK, Stack, Start, Transfer, TransfersError, Turns, failed,
+};
 use crate::subject::Stopped;
 
 /// What sockets buffer: several messages, so that a thread that sleeps loses none.
@@ -106,7 +108,9 @@ pub(super) fn ask(
         let (endpoint, _, short) = endpoint(transfer, identity, false).map_err(failed)?;
         if transfer.start == Start::ZeroRtt {
             // Its ticket lets the first that counts resume.
-            let met = one(transfer, &endpoint, server, true).await.map_err(failed)?;
+            let met = one(transfer, &endpoint, server, true)
+                .await
+                .map_err(failed)?;
             met.close(0_u32.into(), b"");
         }
         let mut turns = Turns::begin(course);

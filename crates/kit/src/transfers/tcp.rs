@@ -7,12 +7,14 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Instant;
 
 use offload::perf::{self, Identity, Trust, Wanted};
+use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, Stream};
-use rustix::net::sockopt;
 use sys::clock::thread_cpu;
 
-use super::{Answered, Asked, Course, LIMIT, Stack, Start, Transfer, TransfersError, Turns, failed};
+use super::{
+    Answered, Asked, Course, LIMIT, Stack, Start, Transfer, TransfersError, Turns, failed,
+};
 use crate::subject::Stopped;
 
 /// Written and read by one call.
@@ -39,7 +41,9 @@ pub(super) fn serve(
         }
         match answer(transfer, &tls, stream) {
             // That last call, before the client said that it has ended.
-            Err(TransfersError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
+            Err(TransfersError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                break;
+            }
             other => other?,
         }
     }
@@ -193,7 +197,10 @@ fn drain(stream: &mut impl Read, bytes: u64, course: Course<'_>) -> Result<(), S
     let mut chunk = vec![0; CHUNK_BYTES];
     let (mut left, mut reads) = (bytes, 0_u32);
     while left > 0 {
-        match stream.read(&mut chunk).map_err(|error| failed(error.into()))? {
+        match stream
+            .read(&mut chunk)
+            .map_err(|error| failed(error.into()))?
+        {
             0 => return Err(failed(TransfersError::Server)),
             got => left -= (got as u64).min(left),
         }

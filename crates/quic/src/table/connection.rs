@@ -16,9 +16,9 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// No other handle of the table has it.
-    pub fn number(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.place)
+    /// Below the table's capacity; no other connection has it at the same time.
+    pub fn place(self) -> u32 {
+        self.place
     }
 }
 

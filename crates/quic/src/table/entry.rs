@@ -35,7 +35,8 @@ pub(super) struct Entry {
     pub(super) generation: u32,
     pub(super) path: Path,
     pub(super) suite: Suite,
-    pub(super) is_phase_set: bool,
+    /// Key updates so far: the number of the present phase, modulo 2^16.
+    pub(super) updates: u16,
     pub(super) is_over: bool,
     pub(super) is_established: bool,
     pub(super) ids: u8,
@@ -57,7 +58,7 @@ impl Entry {
             generation: 0,
             path,
             suite: Suite::Aes128Gcm,
-            is_phase_set: false,
+            updates: 0,
             is_over: false,
             is_established: false,
             ids: 0,
@@ -71,13 +72,18 @@ impl Entry {
         }
     }
 
+    /// The key phase bit of the present phase's packets.
+    pub(super) fn is_phase_set(&self) -> bool {
+        self.updates & 1 == 1
+    }
+
     /// The next phase's key opened a packet of this number. The key of the present one is
     /// kept for packets that were overtaken (RFC 9001 §6.5): it moves, so that neither raw
     /// keys nor a second set-up are needed.
     pub(super) fn advance(&mut self, key: Box<dyn Key>, number: u64) {
         self.previous = self.key.replace(key);
         self.next.zeroize();
-        self.is_phase_set = !self.is_phase_set;
+        self.updates = self.updates.wrapping_add(1);
         self.first_of_phase = number;
     }
 }

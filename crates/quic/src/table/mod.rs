@@ -278,7 +278,7 @@ impl Table {
         let entry = &self.entries[self.place(connection)? as usize];
         Ok(State {
             largest: entry.window.largest(),
-            is_phase_set: entry.is_phase_set,
+            is_phase_set: entry.is_phase_set(),
             wants_next: entry.next.is_none(),
             has_previous: entry.previous.is_some(),
             failures: entry.failures,

@@ -116,7 +116,7 @@ impl Table {
                 prefetch(entry.present());
             }
             asked.expected = entry.window.expected();
-            (asked.is_phase_set, asked.suite) = (entry.is_phase_set, entry.suite);
+            (asked.is_phase_set, asked.suite) = (entry.is_phase_set(), entry.suite);
         }
         if self.prefetches {
             for one in all.iter().flatten() {
@@ -171,7 +171,7 @@ impl Table {
         if entry.is_over {
             return Outcome::Over { connection };
         }
-        let is_same_phase = entry.is_phase_set == asked.is_phase_set;
+        let is_same_phase = entry.is_phase_set() == asked.is_phase_set;
         let is_same = is_same_phase && entry.window.expected() == asked.expected;
         let opened = match asked.status {
             Status::Ok if is_same_phase => Ok((Used::Current, asked.expected)),
@@ -251,7 +251,7 @@ impl Entry {
             process_packets(backend, packets, Operation::Decrypt, &mut slices);
             slices[0].status
         };
-        match by(self.present(), Some(self.is_phase_set)) {
+        match by(self.present(), Some(self.is_phase_set())) {
             Status::Ok => return Ok(Used::Current),
             Status::InvalidInput => {}
             failed => return Err(failed),
@@ -320,6 +320,9 @@ impl Entry {
             number,
             header_bytes: header_bytes as u16,
             phase,
+            updates: self
+                .updates
+                .wrapping_sub(u16::from(phase == Phase::Previous)),
             is_largest,
             is_other_path: self.path != request.path,
         })

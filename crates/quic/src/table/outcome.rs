@@ -79,6 +79,8 @@ pub struct Opened {
     pub number: u64,
     pub header_bytes: u16,
     pub phase: Phase,
+    /// Key updates before the phase of its key, modulo 2^16.
+    pub updates: u16,
     /// Whether no larger number was opened before.
     pub is_largest: bool,
     /// The packet came from another path than the connection's: a migration, if it is the

@@ -255,6 +255,7 @@ impl Model {
         if !known.received.insert(number) {
             return (Outcome::Duplicate { connection, number }, plain);
         }
+        let updates = phase as u16;
         let phase = match phase.cmp(&present) {
             std::cmp::Ordering::Less => Phase::Previous,
             std::cmp::Ordering::Equal => {
@@ -281,6 +282,7 @@ impl Model {
             number,
             header_bytes: (at + first.packet_number_bytes()) as u16,
             phase,
+            updates,
             is_largest: largest < Some(number),
             is_other_path: *path != known.state.path,
         };

@@ -54,10 +54,7 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
     if let Some(offloaded) = of(Stack::Together) {
         said += &format!(", offloaded {offloaded:.2}");
     }
-    let others = [
-        (Stack::TcpTls, "TCP with TLS"),
-        (Stack::Tcp, "TCP"),
-    ];
+    let others = [(Stack::TcpTls, "TCP with TLS"), (Stack::Tcp, "TCP")];
     let others = others.map(|(stack, words)| Some(format!("{words} {:.2}", of(stack)?)));
     let others: Vec<_> = others.into_iter().flatten().collect();
     if !others.is_empty() {
@@ -71,9 +68,15 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
             share(coalesced, stock)
         )];
         if let Some(inline) = of(Stack::Inline) {
-            steps.push(format!("our crypto {:.0}% of the rest", share(inline, coalesced)));
+            steps.push(format!(
+                "our crypto {:.0}% of the rest",
+                share(inline, coalesced)
+            ));
             if let Some(offloaded) = of(Stack::Together) {
-                steps.push(format!("doing many together {:.0}%", share(offloaded, inline)));
+                steps.push(format!(
+                    "doing many together {:.0}%",
+                    share(offloaded, inline)
+                ));
             }
         }
         said += &format!(" By itself {}.", steps.join(", "));

@@ -97,8 +97,7 @@ impl Experiment for QuicTransfer {
     fn subjects(&self, _: &Host) -> Vec<Subject<Place, Stack>> {
         let starts = || self.0.starts.iter().map(|name| name.0);
         let sizes = self.0.sizes_bytes.values();
-        let places =
-            sizes.flat_map(|bytes| starts().map(move |start| Place { bytes, start }));
+        let places = sizes.flat_map(|bytes| starts().map(move |start| Place { bytes, start }));
         let of = |place: Place| {
             let stacks = self.0.stacks.iter().map(|name| name.0);
             stacks.map(move |stack| {
@@ -152,11 +151,7 @@ impl Experiment for QuicTransfer {
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Both ends on this host, over loopback: no wire, no loss, round trips of microseconds. CPU time is that of both threads, handshakes too.";
-        let costs = Sheet::new(
-            "CPU time of a transfer, s/GB",
-            note,
-            [Cells::bare(CPU, "")],
-        );
+        let costs = Sheet::new("CPU time of a transfer, s/GB", note, [Cells::bare(CPU, "")]);
         let rates = Sheet::new("Speed of a transfer, Gbit/s", note, [Cells::bare(RATE, "")]);
         let columns = [
             Cells::of(TIME, "completion"),
@@ -169,10 +164,15 @@ impl Experiment for QuicTransfer {
         let large: Only<Place, Stack> = |place, _| place.rank() == 0;
         vec![
             costs.across("arm").into(),
-            Rows::new("CPU time of a transfer", note, "CPU time", Shown::Value(CPU))
-                .series("arm")
-                .only(large)
-                .into(),
+            Rows::new(
+                "CPU time of a transfer",
+                note,
+                "CPU time",
+                Shown::Value(CPU),
+            )
+            .series("arm")
+            .only(large)
+            .into(),
             rates.across("arm").into(),
             Sheet::new("Each way of a transfer", note, columns).into(),
         ]
