@@ -52,7 +52,7 @@ pub use kernels::cipher::SectorCipher;
 pub use kernels::sectors::{SectorMode, UnknownSectorMode};
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
-pub use packets::{PacketPlace, PacketSlices, Packets, process_packets};
+pub use packets::{PacketPlace, PacketSlices, Packets, packet_nonce, process_packets};
 pub use prefetch::{prefer_huge_pages, prefetch};
 pub use private::{PRIVATE_BYTES_MAX, Private};
 pub use raw_loop::RawLoop;

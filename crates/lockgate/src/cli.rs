@@ -25,7 +25,10 @@ pub use disk::{
     DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
 };
 pub use options::SectionOptions;
-pub use quic::{QuicArguments, QuicCommand, QuicDecryptArguments, QuicExport};
+pub use quic::{
+    Protection, QuicArguments, QuicClientArguments, QuicCommand, QuicDecryptArguments,
+    QuicEndArguments, QuicExport, QuicPerf, QuicServerArguments,
+};
 pub use serve::ServeArguments;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
@@ -96,7 +99,7 @@ pub enum Command {
     Vm(VmArguments),
     /// Read encrypted disk images: plain, LUKS1 and LUKS2; measure disk encryption
     Disk(DiskArguments),
-    /// Open the QUIC packets of captures
+    /// Open the QUIC packets of captures; measure transfers by QUIC
     Quic(QuicArguments),
     /// Which CPU to show guests, what hiding a feature costs, and what guests make of it
     Cpu(CpuArguments),

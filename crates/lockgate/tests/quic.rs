@@ -100,3 +100,99 @@ fn what_is_no_capture_or_key_log_is_refused_by_name() {
     ";
     desk().refuses(rows, &[]);
 }
+
+/// A server that ends with the test.
+struct Server(std::process::Child);
+
+impl Server {
+    /// Starts one, and says where it listens.
+    fn start(desk: &Desk, protection: &str) -> (Self, String) {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_lockgate"))
+            .args(["quic", "perf", "server", "--listen", "127.0.0.1:0"])
+            .args(["--protection", protection])
+            .current_dir(desk.path())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on ").unwrap();
+        (Self(child), address.to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn every_protection_transfers_with_a_stock_end() {
+    let desk = Desk::new();
+    for (server, client) in [
+        ("stock", "offloaded"),
+        ("offloaded", "stock"),
+        ("worker", "inline"),
+        ("coalesced", "worker"),
+    ] {
+        let (_server, address) = Server::start(&desk, server);
+        let ended = desk.line(&format!(
+            "quic perf client {address} --insecure --download 3M --upload 500k --transfers 2 \
+             --protection {client}"
+        ));
+        let ended = ended.ok();
+        ended.shows(&["transfer 1, cold: 0.004 GB", "transfer 2, 0-RTT", "Gbit/s"]);
+    }
+}
+
+#[test]
+fn a_transfer_that_cannot_be_says_why() {
+    let desk = Desk::new();
+    let (_server, address) = Server::start(&desk, "offloaded");
+    for (line, code, says) in [
+        (
+            "quic perf client ADDRESS".to_owned(),
+            2,
+            &["--trust", "--insecure"][..],
+        ),
+        (
+            "quic perf client ADDRESS --insecure --download 5X".to_owned(),
+            2,
+            &["5X", "500k, 10M, 1G"],
+        ),
+        (
+            "quic perf client ADDRESS --insecure --payload-bytes 100".to_owned(),
+            2,
+            &["100", "1200"],
+        ),
+        (
+            "quic perf client ADDRESS --trust nothing.pem".to_owned(),
+            2,
+            &["nothing.pem"],
+        ),
+        (
+            "quic perf server --listen 127.0.0.1:0 --key x.pem".to_owned(),
+            2,
+            &["--certificate"],
+        ),
+    ] {
+        let ended = desk.line(&line.replace("ADDRESS", &address));
+        assert_eq!(ended.code, Some(code), "{line}: {}", ended.stderr);
+        ended.says(says);
+    }
+    // A certificate of somebody else.
+    let other = desk.write("other.pem", OTHER);
+    let ended = desk.line(&format!(
+        "quic perf client {address} --trust {}",
+        other.display()
+    ));
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    ended.says(&["no connection to", "certificate"]);
+}
+
+/// Of nobody: made once, its key thrown away.
+const OTHER: &str = include_str!("other.pem");

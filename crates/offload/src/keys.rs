@@ -209,3 +209,21 @@ impl HeaderKey for Hiding {
         self.0.sample_size()
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use quic::{Protocol, Secret};
+
+    use super::*;
+
+    /// Of AES-128-GCM.
+    pub(crate) fn seal_key(secret: &Secret) -> Arc<SealKey> {
+        let suite = Suite::Aes128Gcm;
+        let keys = PhaseKeys {
+            suite,
+            backend: crypto::by_name("kernels").expect("it is on every host"),
+            material: Protocol::V1.packets_key(suite, secret, secret),
+        };
+        keys.seal().expect("kernels have the suite")
+    }
+}

@@ -345,3 +345,6 @@ impl Unsealed {
         self.number_at > 0 && self.bytes <= datagram.len() && Marked::of(datagram).is(self.mark())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use rustix::net::sockopt;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{CipherSuite, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite};
@@ -47,6 +49,12 @@ pub enum SetUpError {
     Tls(#[from] rustls::Error),
     #[error("the provider has no AES-128-GCM, which QUIC begins with")]
     NoInitialSuite(#[from] quinn::crypto::rustls::NoInitialCipherSuite),
+    #[error("{} has no certificate or key in PEM", .path.display())]
+    Pem {
+        path: PathBuf,
+        #[source]
+        cause: pem::Error,
+    },
     #[error("no socket")]
     Socket(#[from] io::Error),
     #[error("no endpoint on {address}")]
@@ -87,14 +95,44 @@ impl Identity {
         })
     }
 
-    pub fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Self {
-        Self { chain, key }
+    /// From PEM files: a chain, the server's own first, and its key.
+    ///
+    /// # Errors
+    /// [`SetUpError::Pem`].
+    pub fn read(chain: &Path, key: &Path) -> Result<Self, SetUpError> {
+        let failed = |cause| pem_failed(key, cause);
+        Ok(Self {
+            chain: Self::certificates(chain)?,
+            key: PrivateKeyDer::from_pem_file(key).map_err(failed)?,
+        })
+    }
+
+    /// The certificates of a PEM file, one at least.
+    ///
+    /// # Errors
+    /// [`SetUpError::Pem`].
+    pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SetUpError> {
+        let failed = |cause| pem_failed(path, cause);
+        let all = CertificateDer::pem_file_iter(path).map_err(failed)?;
+        let all: Vec<_> = all.collect::<Result<_, _>>().map_err(failed)?;
+        match all.is_empty() {
+            true => Err(failed(pem::Error::NoItemsFound)),
+            false => Ok(all),
+        }
+    }
+}
+
+fn pem_failed(path: &Path, cause: pem::Error) -> SetUpError {
+    SetUpError::Pem {
+        path: path.to_owned(),
+        cause,
     }
 }
 
 /// Which servers a client talks to.
 pub enum Trust<'i> {
     Only(&'i Identity),
+    Certificates(Vec<CertificateDer<'static>>),
     /// Whoever answers: to measure, never to send what matters.
     Anyone,
 }
@@ -217,9 +255,9 @@ pub fn client_tls(
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])?;
     let mut tls = match &wanted.trust {
-        Trust::Only(identity) => {
+        Trust::Only(Identity { chain, .. }) | Trust::Certificates(chain) => {
             let mut roots = rustls::RootCertStore::empty();
-            for certificate in &identity.chain {
+            for certificate in chain {
                 roots.add(certificate.clone())?;
             }
             builder.with_root_certificates(roots).with_no_client_auth()

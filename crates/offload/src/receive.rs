@@ -363,3 +363,6 @@ impl HeaderKey for Showing {
         self.0.sample_size()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crypto::{
-    Backend, Data, HeaderMask, Key, KeyMaterial, Kind, Operation, Slices, Status, process_slices,
+    Backend, Data, HeaderMask, Key, KeyMaterial, Kind, Operation, Slices, Status, packet_nonce,
+    process_slices,
 };
 use quic::Suite;
 use rustls::crypto::CryptoProvider;
@@ -143,23 +144,13 @@ impl Inline {
         let kind = Kind::new(self.suite.algorithm(), operation);
         let key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
         let slices = Slices {
-            iv: nonce(&self.iv, number),
+            iv: packet_nonce(&self.iv, number),
             aad: header,
             data: Data::InPlace(text),
             tag,
         };
         process_slices(&*self.backend, &**key, kind, slices)
     }
-}
-
-/// The IV, its end xored with the packet number (RFC 9001 §5.3), as a job has it.
-fn nonce(iv: &[u8; IV_BYTES], number: u64) -> [u8; 16] {
-    let mut nonce = [0; 16];
-    nonce[..IV_BYTES].copy_from_slice(iv);
-    for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
-        *byte ^= of_number;
-    }
-    nonce
 }
 
 impl PacketKey for Inline {

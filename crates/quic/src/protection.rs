@@ -3,6 +3,7 @@
 
 use crypto::{
     Backend, Data, HeaderMask, Key, KeyError, KeyMaterial, Kind, Operation, Slices, Status,
+    packet_nonce,
 };
 use wire::quic::{FirstByte, packet_number};
 pub use wire::quic::{SAMPLE_BYTES, TAG_BYTES};
@@ -103,14 +104,6 @@ impl<'b> PacketKey<'b> {
         })
     }
 
-    /// The IV, its end XORed with the packet number (§5.3).
-    fn nonce(&self, number: u64) -> [u8; 16] {
-        let mut nonce = [0; 16];
-        nonce[..IV_BYTES].copy_from_slice(&self.iv);
-        xor(&mut nonce[IV_BYTES - 8..IV_BYTES], &number.to_be_bytes());
-        nonce
-    }
-
     fn run(
         &self,
         operation: Operation,
@@ -121,7 +114,7 @@ impl<'b> PacketKey<'b> {
     ) -> Status {
         let kind = Kind::new(self.suite.algorithm(), operation);
         let slices = Slices {
-            iv: self.nonce(number),
+            iv: packet_nonce(&self.iv, number),
             aad,
             data: Data::InPlace(text),
             tag,

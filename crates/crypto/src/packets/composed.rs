@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::place::{Hidden, PacketPlace, nonce};
+use super::place::{Hidden, PacketPlace, packet_nonce};
 use super::{IV_BYTES, Packets};
 use crate::check::BLOCK_BYTES as TAG_BYTES;
 use crate::scatter::wipe;
@@ -233,7 +233,7 @@ impl<B> Unit<'_, '_, B> {
             key: &*self.key.aead,
             source: Segments::one(Segment::new(source, text)),
             destination: Segments::one(Segment::new(destination, text)),
-            iv: nonce(&self.key.iv, number),
+            iv: packet_nonce(&self.key.iv, number),
             aad: Segment::new(self.destination, header_bytes),
             tag: Segment::new(tag.wrapping_add(text), TAG_BYTES),
         }

@@ -5,7 +5,7 @@ pub(crate) mod composed;
 pub(crate) mod place;
 mod slices;
 
-pub use place::PacketPlace;
+pub use place::{PacketPlace, packet_nonce};
 pub use slices::{PacketSlices, process_packets};
 
 use std::mem::MaybeUninit;

@@ -129,9 +129,10 @@ pub(crate) struct Shown {
     pub is_of_phase: bool,
 }
 
-/// The IV, its end xored with the packet number (RFC 9001 §5.3), as a job has it.
+/// The nonce of a packet, as a job of its AEAD has it: the IV, its end xored with the packet
+/// number (RFC 9001 §5.3).
 #[inline]
-pub(crate) fn nonce(iv: &[u8; IV_BYTES], number: u64) -> [u8; 16] {
+pub fn packet_nonce(iv: &[u8; IV_BYTES], number: u64) -> [u8; 16] {
     let [a, b, c, d, ..] = *iv;
     let first = u32::from_be_bytes([a, b, c, d]);
     let end = u64::from_be_bytes(*iv.last_chunk().expect("twelve bytes"));

@@ -51,6 +51,8 @@ pub struct Done {
     pub sender: Duration,
     /// Of the one that receives.
     pub receiver: Duration,
+    /// Of the worker that seals and sends, if there is one.
+    pub worker: Option<Duration>,
     /// Datagrams that the sender sent; 0 of TCP.
     pub datagrams: u64,
     /// Messages that it handed them over in; 0 where nobody counts.
@@ -63,6 +65,8 @@ pub struct Done {
 /// Why there is no trial.
 #[derive(Debug, thiserror::Error)]
 pub enum TransfersError {
+    #[error("no worker")]
+    Worker(#[from] engine::StartError),
     #[error("the threads could not be placed")]
     Pin(#[from] PinError),
     #[error("an end could not be set up")]
@@ -100,6 +104,7 @@ struct Asked {
 #[derive(Clone, Copy, Default)]
 struct Answered {
     cpu: Duration,
+    worker: Option<Duration>,
     datagrams: u64,
     messages: u64,
     lost: u64,
@@ -111,6 +116,10 @@ impl Transfer {
     /// # Errors
     /// [`Stopped`].
     pub fn run(self, identity: &Identity, cores: Cores, slice: Slice<'_>) -> Result<Done, Stopped> {
+        // Its worker must not be where these threads are pinned.
+        let backend = crypto::by_name("kernels").expect("it is on every host");
+        let offload = self.stack.offload(&backend);
+        let offload = &offload.map_err(|error| failed(error.into()))?;
         let (address, at) = mpsc::channel();
         let (end, ended) = mpsc::channel();
         let (finish, finished) = mpsc::channel::<()>();
@@ -124,7 +133,7 @@ impl Transfer {
                 pin_to(cores.worker)?;
                 match self.stack.is_tcp() {
                     true => tcp::serve(self, identity, &address, &ended),
-                    false => quic::serve(self, identity, &address, ended),
+                    false => quic::serve(self, identity, offload, (&address, ended)),
                 }
             });
             let client = scope.spawn(move || {
@@ -135,7 +144,7 @@ impl Transfer {
                 let address = at.recv().map_err(|_| failed(TransfersError::Server))?;
                 match self.stack.is_tcp() {
                     true => tcp::ask(self, identity, address, course),
-                    false => quic::ask(self, identity, address, course),
+                    false => quic::ask(self, identity, offload, (address, course)),
                 }
             });
             while finished.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
@@ -157,6 +166,7 @@ impl Transfer {
             times_ns: asked.times_ns,
             sender: answered.cpu,
             receiver: asked.cpu,
+            worker: answered.worker,
             datagrams: answered.datagrams,
             messages: answered.messages,
             lost: answered.lost,

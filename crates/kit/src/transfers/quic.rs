@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
+use offload::Offload;
 use offload::perf::{self, Identity, Trust, Wanted};
 use quinn::{Connection, Endpoint, TransportConfig};
 use sys::clock::thread_cpu;
@@ -41,44 +42,44 @@ fn transport(transfer: Transfer) -> Arc<TransportConfig> {
 fn endpoint(
     transfer: Transfer,
     identity: &Identity,
+    offload: &Offload,
     is_server: bool,
-) -> Result<(Endpoint, offload::Offload, Option<usize>), TransfersError> {
-    let backend = crypto::by_name("kernels").expect("it is on every host");
-    let offload = transfer.stack.offload(&backend);
+) -> Result<(Endpoint, Option<usize>), TransfersError> {
     let (socket, buffers) = perf::socket((Ipv4Addr::LOCALHOST, 0).into(), BUFFER_BYTES)?;
     let short = (buffers.got_bytes < buffers.asked_bytes).then_some(buffers.got_bytes);
     let transport = transport(transfer);
     let server = match is_server {
-        true => Some(perf::server(&offload, identity, transport.clone())?),
+        true => Some(perf::server(offload, identity, transport.clone())?),
         false => None,
     };
     let payload_bytes = transfer.payload_bytes;
     let mut endpoint = match transfer.stack {
         Stack::Stock => perf::stock_endpoint(server, socket, payload_bytes)?,
-        _ => perf::endpoint(&offload, server, socket, payload_bytes)?,
+        _ => perf::endpoint(offload, server, socket, payload_bytes)?,
     };
     let wanted = Wanted {
         trust: Trust::Only(identity),
         suite: Some(transfer.suite),
         resumes: transfer.start == Start::ZeroRtt,
     };
-    endpoint.set_default_client_config(perf::client(&offload, &wanted, transport)?);
-    Ok((endpoint, offload, short))
+    endpoint.set_default_client_config(perf::client(offload, &wanted, transport)?);
+    Ok((endpoint, short))
 }
 
 pub(super) fn serve(
     transfer: Transfer,
     identity: &Identity,
-    address: &Sender<SocketAddr>,
-    ended: Receiver<()>,
+    offload: &Offload,
+    (address, ended): (&Sender<SocketAddr>, Receiver<()>),
 ) -> Result<Answered, TransfersError> {
     let runtime = runtime()?;
     runtime.block_on(async {
-        let (endpoint, offload, _) = endpoint(transfer, identity, true)?;
+        let (endpoint, _) = endpoint(transfer, identity, offload, true)?;
         // Whoever asked is gone if nobody takes it.
         let _ = address.send(endpoint.local_addr()?);
         let served = perf::Served::default();
-        let before = thread_cpu();
+        let (before, counts_before) = (thread_cpu(), offload.counts());
+        let worker_before = offload.worker_time();
         let serving = tokio::spawn(perf::serve(endpoint.clone(), served.clone()));
         // The channel is closed when the client is done.
         let ended = tokio::task::spawn_blocking(move || ended.recv().is_err());
@@ -86,12 +87,14 @@ pub(super) fn serve(
         let cpu = thread_cpu() - before;
         serving.abort();
         endpoint.close(0_u32.into(), b"");
+        let worker = offload.worker_time().zip(worker_before);
         let counts = offload.counts();
         let served = served.counts();
         Ok(Answered {
             cpu,
             datagrams: served.datagrams,
-            messages: counts.messages,
+            worker: worker.map(|(after, before)| after.saturating_sub(before)),
+            messages: counts.messages - counts_before.messages,
             lost: served.lost,
         })
     })
@@ -100,12 +103,12 @@ pub(super) fn serve(
 pub(super) fn ask(
     transfer: Transfer,
     identity: &Identity,
-    server: SocketAddr,
-    course: Course<'_>,
+    offload: &Offload,
+    (server, course): (SocketAddr, Course<'_>),
 ) -> Result<Asked, Stopped> {
     let runtime = runtime().map_err(failed)?;
     runtime.block_on(async {
-        let (endpoint, _, short) = endpoint(transfer, identity, false).map_err(failed)?;
+        let (endpoint, short) = endpoint(transfer, identity, offload, false).map_err(failed)?;
         if transfer.start == Start::ZeroRtt {
             // Its ticket lets the first that counts resume.
             let met = one(transfer, &endpoint, server, true)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crypto::Backend;
+use engine::StartError;
 use offload::{Offload, Together};
 
 /// The protocol, and who protects it how.
@@ -19,18 +20,21 @@ pub enum Stack {
     Inline,
     /// Packets sealed as they are sent and opened as they arrive, many by one call.
     Together,
+    /// The same, but a thread of its own seals and sends.
+    Worker,
     /// That socket, and no protection: what all of it costs.
     Ceiling,
 }
 
 impl Stack {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Tcp,
         Self::TcpTls,
         Self::Stock,
         Self::Coalesced,
         Self::Inline,
         Self::Together,
+        Self::Worker,
         Self::Ceiling,
     ];
 
@@ -42,6 +46,7 @@ impl Stack {
             Self::Coalesced => "quic-coalesced",
             Self::Inline => "quic-inline",
             Self::Together => "quic-offloaded",
+            Self::Worker => "quic-worker",
             Self::Ceiling => "quic-ceiling",
         }
     }
@@ -54,6 +59,7 @@ impl Stack {
             Self::Coalesced => "QUIC, stock crypto, sends coalesced",
             Self::Inline => "QUIC, our crypto inline",
             Self::Together => "QUIC, offloaded",
+            Self::Worker => "QUIC, offloaded to a worker",
             Self::Ceiling => "QUIC without crypto (ceiling)",
         }
     }
@@ -63,15 +69,19 @@ impl Stack {
     }
 
     /// What an endpoint of quinn is made with; of TCP, what TLS is.
-    pub(super) fn offload(self, backend: &Arc<dyn Backend>) -> Offload {
-        match self {
+    ///
+    /// # Errors
+    /// Where a worker cannot be started.
+    pub(super) fn offload(self, backend: &Arc<dyn Backend>) -> Result<Offload, StartError> {
+        Ok(match self {
             Self::Tcp | Self::TcpTls | Self::Stock | Self::Coalesced => {
                 Offload::sending(rustls::crypto::ring::default_provider())
             }
             Self::Inline => Offload::new(backend, Together::NONE),
             Self::Together => Offload::new(backend, Together::ALL),
+            Self::Worker => Offload::new(backend, Together::ALL).on_worker(None)?,
             Self::Ceiling => Offload::unprotected(),
-        }
+        })
     }
 }
 

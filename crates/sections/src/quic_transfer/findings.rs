@@ -5,11 +5,11 @@ use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::targets::{Targets, slower};
 use kit::transfers::{Stack, Start};
-use kit::words::finding;
+use kit::words::{finding, time};
 use trial::{Cell, Finding, Table, Weight};
 
 use super::grid::Place;
-use super::{BUFFER, CPU, QuicTransfer, RATE, WORK};
+use super::{BUFFER, CPU, QuicTransfer, RATE, SENDER, WORK};
 
 type Measured<'a, 'b> = &'b Results<'a, QuicTransfer>;
 
@@ -83,6 +83,14 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
     }
     if let Some(captured) = captured(results, &place) {
         said += &format!(" That is {captured:.0}% of what no crypto at all would save.");
+    }
+    let sender = |stack| results.valid_median(&place, &stack, SENDER);
+    if let (Some(stock), Some(spared)) = (sender(Stack::Stock), sender(Stack::Worker)) {
+        said += &format!(
+            " With a worker the sending thread spends {} a packet instead of {}.",
+            time(spared),
+            time(stock)
+        );
     }
     let pair = ((&place, &Stack::Together), (&place, &Stack::Stock));
     let gains = results

@@ -4,7 +4,7 @@ use kit::spot::Spot;
 use kit::subject::{Pair, Subject};
 use kit::transfers::{Stack, Start};
 
-use super::{Config, OFFLOAD, RATE, WORK};
+use super::{Config, OFFLOAD, RATE, SENDER_RATE, WORK};
 
 /// A cipher suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,19 +31,24 @@ pub struct Place {
     pub(super) start: Start,
 }
 
-/// What claims rest on, and what the source's largest file is.
-const CLAIM_BYTES: usize = 10_000_000;
+/// A transfer is long from there on: what a connection costs is little beside it.
+const LONG_BYTES: usize = 100_000_000;
 /// About, of the slowest stack.
-const BYTES_PER_S: f64 = 5e8;
+const BYTES_PER_S: f64 = 7e8;
 
 impl Place {
     /// First what claims rest on; then other sizes, then other starts.
     pub(super) fn rank(self) -> u8 {
-        match (self.bytes, self.start) {
-            (CLAIM_BYTES, Start::Cold) => 0,
-            (_, Start::Cold) => 1,
-            (_, Start::ZeroRtt) => 2,
+        match (self.is_long(), self.start) {
+            (true, Start::Cold) => 0,
+            (false, Start::Cold) => 1,
+            (false, Start::ZeroRtt) => 2,
+            (true, Start::ZeroRtt) => 3,
         }
+    }
+
+    fn is_long(self) -> bool {
+        self.bytes >= LONG_BYTES
     }
 
     /// How long one takes at least, seconds.
@@ -77,17 +82,19 @@ impl Place {
 /// What an arm should gain of another: in CPU time, where claims rest on it.
 fn target(place: Place, arm: Stack, reference: Stack) -> Option<f64> {
     match (arm, reference) {
-        _ if place.rank() > 0 => None,
-        // Of the CPU time at most 0.92, and 0.85.
+        _ if !place.is_long() || place.start != Start::Cold => None,
+        // Of the CPU time at most 0.92, 0.85, and of the sending thread's 0.65.
         (Stack::Together, Stack::Coalesced) => Some(1.0 / 0.92),
         (Stack::Together, Stack::Stock) => Some(1.0 / 0.85),
+        (Stack::Worker, Stack::Stock) => Some(1.0 / 0.65),
         _ => None,
     }
 }
 
 /// Each step by what it adds, all of them together, and QUIC beside TCP.
 pub(super) fn pairs(subjects: &[Subject<Place, Stack>]) -> Vec<Pair<Place, Stack>> {
-    use Stack::{Ceiling, Coalesced, Inline, Stock, Tcp, TcpTls, Together};
+    use Stack::{Ceiling, Coalesced, Inline, Stock, Tcp, TcpTls, Together, Worker};
+    // Where claims are: of all the CPU time, but for what the application's thread is spared.
     let steps = [
         (Coalesced, Stock, WORK),
         (Inline, Coalesced, WORK),
@@ -98,6 +105,8 @@ pub(super) fn pairs(subjects: &[Subject<Place, Stack>]) -> Vec<Pair<Place, Stack
         (Tcp, Stock, WORK),
         (TcpTls, Stock, WORK),
         (Together, Stock, RATE),
+        (Worker, Stock, SENDER_RATE),
+        (Worker, Together, WORK),
     ];
     let mut places: Vec<Place> = Vec::new();
     for subject in subjects {
@@ -116,7 +125,7 @@ pub(super) fn pairs(subjects: &[Subject<Place, Stack>]) -> Vec<Pair<Place, Stack
                 continue;
             }
             let is_all = (arm, reference, measure) == (Together, Stock, WORK);
-            let wanted = target(place, arm, reference).filter(|_| measure == WORK);
+            let wanted = target(place, arm, reference).filter(|_| measure != RATE);
             let change = if is_all { OFFLOAD } else { "" };
             let pair = Pair::at(place, (arm, reference), measure);
             pairs.push(pair.wanting(wanted).changed_by(change));

@@ -14,7 +14,7 @@ use offload::perf::Identity;
 
 use grid::{Place, Suite};
 
-/// CPU time of both threads.
+/// CPU time of both ends, and of a worker.
 const CPU: Measure = Measure::lower("cpu_s_per_gb", "CPU s/GB");
 /// The same as a rate: what ratios are of.
 const WORK: Measure = Measure::higher("gb_per_cpu_s", "GB/CPU s");
@@ -22,6 +22,8 @@ const WORK: Measure = Measure::higher("gb_per_cpu_s", "GB/CPU s");
 const TIME: Measure = Measure::lower("completion_ms", "ms");
 const RATE: Measure = Measure::higher("rate_gbit_per_s", "Gbit/s");
 const SENDER: Measure = Measure::lower("sender_ns_per_packet", "ns/packet");
+/// The same as a rate: what a ratio is of.
+const SENDER_RATE: Measure = Measure::higher("sender_packets_per_ms", "packets/ms");
 const RECEIVER: Measure = Measure::lower("receiver_ns_per_packet", "ns/packet");
 const TOGETHER: Measure = Measure::fact("datagrams_per_message", "datagrams");
 const LOST: Measure = Measure::fact("lost_packets", "packets");
@@ -141,7 +143,16 @@ impl Experiment for QuicTransfer {
 
     fn measures(&self) -> Vec<Measure> {
         vec![
-            CPU, WORK, TIME, RATE, SENDER, RECEIVER, TOGETHER, LOST, BUFFER,
+            CPU,
+            WORK,
+            TIME,
+            RATE,
+            SENDER,
+            SENDER_RATE,
+            RECEIVER,
+            TOGETHER,
+            LOST,
+            BUFFER,
         ]
     }
 
@@ -150,7 +161,7 @@ impl Experiment for QuicTransfer {
     }
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
-        let note = "Both ends on this host, over loopback: no wire, no loss, round trips of microseconds. CPU time is that of both threads, handshakes too.";
+        let note = "Both ends on this host, over loopback: no wire, no loss, round trips of microseconds. CPU time is that of all threads, handshakes too.";
         let costs = Sheet::new("CPU time of a transfer, s/GB", note, [Cells::bare(CPU, "")]);
         let rates = Sheet::new("Speed of a transfer, Gbit/s", note, [Cells::bare(RATE, "")]);
         let columns = [
@@ -194,10 +205,10 @@ impl Experiment for QuicTransfer {
 
 fn values(done: &Done) -> Vec<(Measure, f64)> {
     let gb = done.bytes as f64 / 1e9;
-    let cpu_s = (done.sender + done.receiver).as_secs_f64();
-    let mut times: Vec<f64> = done.times_ns.iter().map(|&ns| ns as f64).collect();
+    let worker = done.worker.unwrap_or_default();
+    let cpu_s = (done.sender + done.receiver + worker).as_secs_f64();
+    let times: Vec<f64> = done.times_ns.iter().map(|&ns| ns as f64).collect();
     let time_ns = trial::stats::median(&times).unwrap_or(0.0);
-    times.clear();
     let transfer_gbit = 8.0 * gb / done.times_ns.len() as f64;
     let mut values = vec![
         (CPU, cpu_s / gb),
@@ -209,6 +220,7 @@ fn values(done: &Done) -> Vec<(Measure, f64)> {
         let per_packet = |cpu: std::time::Duration| cpu.as_nanos() as f64 / done.datagrams as f64;
         values.extend([
             (SENDER, per_packet(done.sender)),
+            (SENDER_RATE, 1e6 / per_packet(done.sender)),
             (RECEIVER, per_packet(done.receiver)),
             (LOST, done.lost as f64),
         ]);

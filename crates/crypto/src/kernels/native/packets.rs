@@ -8,7 +8,7 @@ use super::gcm::{self, Keys};
 use super::ghash::{LEAST, Powers};
 use super::lanes::{Block, Lanes};
 use crate::packets::IV_BYTES;
-use crate::packets::place::{Hidden, PacketPlace, Shown, nonce};
+use crate::packets::place::{Hidden, PacketPlace, Shown, packet_nonce};
 use crate::{Segment, Status};
 
 const BLOCK_BYTES: usize = 16;
@@ -226,7 +226,7 @@ impl PacketUnit {
         let PacketSchedules {
             payload, powers, ..
         } = self.keys;
-        self.nonce = nonce(&self.iv, header.number);
+        self.nonce = packet_nonce(&self.iv, header.number);
         let sealed = if SEAL {
             self.destination
         } else {

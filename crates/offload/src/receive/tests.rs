@@ -1,0 +1,107 @@
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
+use std::net::Ipv4Addr;
+
+use super::*;
+
+fn receiving() -> Arc<Receiving> {
+    let backend = crypto::by_name("kernels").unwrap();
+    Receiving::new(&backend, &Arc::default())
+}
+
+/// As it comes out of the socket.
+fn through(receiving: &Receiving, packet: &[u8]) -> Vec<u8> {
+    let mut to = vec![0; packet.len()];
+    let path = Path::new((Ipv4Addr::LOCALHOST, 1).into(), 0);
+    receiving.open(std::iter::once((path, packet, &mut to[..])), 0);
+    to
+}
+
+const OPENED: Mark = Mark::Opened { place: 0, phase: 0 };
+
+/// Whoever knew the secret could still not bring in an opened packet.
+#[test]
+fn what_arrives_with_a_mark_is_spoilt() {
+    for number_at in [0, 9] {
+        let receiving = receiving();
+        receiving.number_at.store(number_at, Ordering::Release);
+        for first in [0x40, 0xc0] {
+            let mut packet = vec![7; 100];
+            packet[0] = first;
+            packet.extend_from_slice(&OPENED.of(5));
+            let out = through(&receiving, &packet);
+            assert!(!Marked::of(&out).is_opened());
+            assert_eq!(out[..100], packet[..100]);
+        }
+        assert_eq!(receiving.counters.counts().spoilt, 2);
+        // A mark elsewhere is no mark.
+        let packet = [&OPENED.of(5)[..], &[1; 40]].concat();
+        assert_eq!(through(&receiving, &packet), packet);
+        assert_eq!(receiving.counters.counts().spoilt, 2);
+        for bytes in 0..40 {
+            let short = vec![0x40; bytes];
+            assert_eq!(through(&receiving, &short), short);
+        }
+    }
+}
+
+struct Refusing;
+
+impl PacketKey for Refusing {
+    fn encrypt(&self, _: u64, _: &mut [u8], _: usize) {}
+
+    fn decrypt(&self, _: u64, _: &[u8], _: &mut BytesMut) -> Result<(), CryptoError> {
+        Err(CryptoError)
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG_BYTES
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        1
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        1
+    }
+}
+
+/// A mark is good for one packet number, connection and key phase.
+#[test]
+fn a_mark_of_another_packet_opens_nothing() {
+    let receiving = receiving();
+    let suite = Suite::Aes128Gcm;
+    let material = suite.packets().material(&[1; 16], &[2; 16], &[3; 12]);
+    let receiver = Receiver::new(&receiving, suite, &material).unwrap();
+    receiver.place.store(0, Ordering::Release);
+    let opening = Opening {
+        inline: Box::new(Refusing),
+        receiver,
+        phase: 3,
+    };
+    let opens = |mark: Mark, of: u64, number: u64| {
+        let mut payload = BytesMut::from(&b"text"[..]);
+        payload.extend_from_slice(&mark.of(of));
+        let opened = opening.decrypt(number, &[0x40], &mut payload);
+        opened.map(|()| payload)
+    };
+    let right = Mark::Opened { place: 0, phase: 3 };
+    assert_eq!(opens(right, 9, 9).unwrap(), &b"text"[..]);
+    assert!(opens(right, 9, 10).is_err());
+    assert!(opens(Mark::Opened { place: 1, phase: 3 }, 9, 9).is_err());
+    for phase in [0, 1, 2, 4, 5] {
+        assert!(opens(Mark::Opened { place: 0, phase }, 9, 9).is_err());
+    }
+    assert!(opens(Mark::Unsealed, 9, 9).is_err());
+    assert!(opens(Mark::Unprotected, 9, 9).is_err());
+    // Not in the table: nothing of it was opened there.
+    opening.receiver.place.store(NOT_KNOWN, Ordering::Release);
+    assert!(opens(right, 9, 9).is_err());
+}
+
+#[test]
+fn the_secrets_of_marks_differ() {
+    let all = [Mark::Unsealed, OPENED, Mark::Unprotected].map(|mark| mark.of(0));
+    assert!(all[0][..8] != all[1][..8] && all[1][..8] != all[2][..8] && all[0][..8] != all[2][..8]);
+}
