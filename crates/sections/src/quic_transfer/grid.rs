@@ -121,7 +121,9 @@ pub(super) fn pairs(subjects: &[Subject<Place, Stack>]) -> Vec<Pair<Place, Stack
     let mut pairs = Vec::new();
     for place in places {
         for (arm, reference, measure) in steps {
-            if !has(place, arm) || !has(place, reference) {
+            // Speeds are for the source's figure, which is of TCP.
+            let is_told = measure != RATE || has(place, Tcp);
+            if !has(place, arm) || !has(place, reference) || !is_told {
                 continue;
             }
             let is_all = (arm, reference, measure) == (Together, Stock, WORK);

@@ -26,7 +26,7 @@ fn no_pair_has_an_arm_that_is_left_out() {
     let own = own("stacks = ['quic-stock', 'quic-offloaded']\nstarts = ['cold']");
     let subjects = own.subjects(&Host::with_cpus([0, 1]));
     assert_eq!(subjects.len(), 10);
-    assert_eq!(own.pairs(&subjects).len(), 10);
+    assert_eq!(own.pairs(&subjects).len(), 5);
 }
 
 #[test]
