@@ -1,12 +1,13 @@
-//! An echo server of quinn's, accelerated: lines that say `offload` are what is new.
+//! A server of quinn's, accelerated: the four lines that say `offload` are what is new.
 //!
 //! `cargo run --release --package lockgate-offload --example accelerated`, then ask it with
-//! any client of QUIC that offers the protocol `perf`.
+//! `lockgate quic perf client [::1]:4433 --insecure --protection stock`, or with another
+//! client of draft-banks-quic-performance.
 
 use std::error::Error;
 use std::net::UdpSocket;
 
-use lockgate_offload::{Offload, Together};
+use lockgate_offload::{Offload, Together, perf};
 use quinn::EndpointConfig;
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -34,18 +35,6 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let endpoint = offload.endpoint(EndpointConfig::default(), Some(server), socket)?;
 
     println!("listening on {}", endpoint.local_addr()?);
-    while let Some(incoming) = endpoint.accept().await {
-        let connection = incoming.await?;
-        tokio::spawn(async move {
-            while let Ok((mut send, mut receive)) = connection.accept_bi().await {
-                while let Ok(Some(chunk)) = receive.read_chunk(1 << 16, true).await {
-                    if send.write_chunk(chunk.bytes).await.is_err() {
-                        break;
-                    }
-                }
-                let _ = send.finish();
-            }
-        });
-    }
+    perf::serve(endpoint, perf::Served::default()).await;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The same few functions for each width of registers, compiled for each set
 //! of instructions.
 
+mod authenticated;
 mod blocks;
 pub(super) mod cbc;
 mod ceiling;
@@ -19,6 +20,9 @@ mod xts;
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
+pub(super) use authenticated::{
+    expand_packets, gcm, gcm_alone, gcm_piece, gcm_tag, make_powers, packets,
+};
 pub(super) use gcm::{Message as GcmMessage, Run as GcmRun, Unit as GcmUnit};
 use ghash::Powers;
 pub(crate) use lanes::Block;
@@ -38,15 +42,6 @@ pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 2
 
 /// What [`pcbc`](fn@pcbc) uses of it: what it chains tells the text, unlike that of CBC.
 const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
-
-/// What [`gcm`](fn@gcm) uses of it.
-pub(super) const GCM_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
-
-/// What [`gcm_alone`] uses of it.
-pub(super) const GCM_ALONE_STACK_KIB: usize = if cfg!(debug_assertions) { 6 } else { 3 };
-
-/// What [`packets`](fn@packets) uses of it.
-const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
@@ -414,152 +409,6 @@ pub(super) unsafe fn parallel(
         }
     }
     wipe_below::<PARALLEL_STACK_KIB>();
-}
-
-/// Seals or opens messages in GCM.
-///
-/// # Safety
-/// As for [`xts`](fn@xts); the additional data is readable, and the keys were made for GCM.
-pub(super) unsafe fn gcm(set: Instructions, seal: bool, rounds: usize, units: &mut [GcmUnit]) {
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        match set {
-            Instructions::Avx512 => avx512::gcm(seal, rounds, units),
-            Instructions::Vaes => vaes::gcm(seal, rounds, units),
-            Instructions::Avx | Instructions::Avx2 => avx::gcm(seal, rounds, units),
-            Instructions::AesNi | Instructions::Baseline => aes_ni::gcm(seal, rounds, units),
-        }
-    }
-    wipe_below::<GCM_STACK_KIB>();
-}
-
-/// Seals or opens one message in GCM: it uses less of the stack.
-///
-/// # Safety
-/// As for [`gcm`](fn@gcm).
-pub(super) unsafe fn gcm_alone(set: Instructions, seal: bool, rounds: usize, unit: &mut GcmUnit) {
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        match set {
-            Instructions::Avx512 => avx512::gcm_alone(seal, rounds, unit),
-            Instructions::Vaes => vaes::gcm_alone(seal, rounds, unit),
-            Instructions::Avx | Instructions::Avx2 => avx::gcm_alone(seal, rounds, unit),
-            Instructions::AesNi | Instructions::Baseline => {
-                aes_ni::gcm_alone(seal, rounds, unit);
-            }
-        }
-    }
-    wipe_below::<GCM_ALONE_STACK_KIB>();
-}
-
-/// Seals or opens packets, of keys of so many rounds.
-///
-/// # Safety
-/// As for [`gcm`](fn@gcm); keys were made for packets.
-pub(super) unsafe fn packets(
-    set: Instructions,
-    seal: bool,
-    rounds: usize,
-    units: &mut [PacketUnit],
-    scratch: &mut PacketScratch,
-) {
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        match set {
-            Instructions::Avx512 => avx512::packets(seal, rounds, units, scratch),
-            Instructions::Vaes => vaes::packets(seal, rounds, units, scratch),
-            Instructions::Avx | Instructions::Avx2 => avx::packets(seal, rounds, units, scratch),
-            Instructions::AesNi | Instructions::Baseline => {
-                aes_ni::packets(seal, rounds, units, scratch)
-            }
-        }
-    }
-    wipe_below::<PACKETS_STACK_KIB>();
-}
-
-/// Goes on with a message that comes in pieces: its additional data, or whole blocks, but
-/// the last may end with a part of one.
-///
-/// # Safety
-/// As for [`gcm`](fn@gcm), for the piece.
-pub(super) unsafe fn gcm_piece(
-    set: Instructions,
-    seal: bool,
-    keys: &NativeKeys,
-    message: &mut GcmMessage,
-    aad: Segment,
-    run: GcmRun,
-) {
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        match set {
-            Instructions::Avx512 => avx512::gcm_piece(seal, keys, message, aad, run),
-            Instructions::Vaes => vaes::gcm_piece(seal, keys, message, aad, run),
-            Instructions::Avx | Instructions::Avx2 => {
-                avx::gcm_piece(seal, keys, message, aad, run);
-            }
-            Instructions::AesNi | Instructions::Baseline => {
-                aes_ni::gcm_piece(seal, keys, message, aad, run);
-            }
-        }
-    }
-    wipe_below::<GCM_STACK_KIB>();
-}
-
-/// # Safety
-/// As for [`gcm`](fn@gcm); nothing of the message is left.
-#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn gcm_tag(keys: &NativeKeys, iv: &Block, message: &GcmMessage) -> Block {
-    // SAFETY: forwarded from the caller.
-    unsafe { gcm::tag_of(keys, iv, message) }
-}
-
-/// Fills in what hashing needs.
-///
-/// # Safety
-/// The CPU has AES-NI, and PCLMULQDQ with it.
-#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn make_powers(keys: &mut NativeKeys) {
-    let powers = keys.powers.insert(Box::new(Powers::BLANK));
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        begin_powers(powers, &keys.data);
-        powers.extend::<__m128i>(ghash::POWERS);
-    }
-}
-
-/// # Safety
-/// As for [`make_powers`].
-#[inline(always)]
-unsafe fn begin_powers(powers: &mut Powers, data: &RoundKeys) {
-    let mut key = blocks::Blocks::<1>::new();
-    key.push(blocks::schedule::<true>(data), [0; 16]);
-    // SAFETY: forwarded from the caller; a schedule has one key more than rounds.
-    unsafe { powers.begin(&key.encrypted::<__m128i>(data.rounds)[0]) };
-}
-
-/// Expands the keys of packets into `header` and `payload`, as many places as rounds and
-/// one, and the first four powers of the hash key.
-///
-/// # Safety
-/// As for [`make_powers`].
-#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-pub(super) unsafe fn expand_packets(
-    [header_key, payload_key]: [&[u8]; 2],
-    [header, payload]: [&mut [Block]; 2],
-    first: &mut [Block; 4],
-) {
-    let mut data = Box::new(RoundKeys::BLANK);
-    let mut powers = Box::new(Powers::BLANK);
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        data.expand(header_key);
-        header.copy_from_slice(&data.encrypting[..header.len()]);
-        data.expand(payload_key);
-        payload.copy_from_slice(&data.encrypting[..payload.len()]);
-        begin_powers(&mut powers, &data);
-    }
-    *first = *powers.first();
 }
 
 /// Rounds on `width` registers (8, 12 or 14) for keys of `rounds` (10, 12 or

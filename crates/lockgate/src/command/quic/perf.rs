@@ -24,6 +24,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const BUFFER_BYTES: usize = 4 << 20;
 /// What a connection may have under way: 8 MB are 1 Gbit/s over 64 ms.
 const WINDOW_BYTES: u32 = 8 << 20;
+/// Who does not answer for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A client waits for an end of its connections no longer.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -50,7 +52,9 @@ fn offload(protection: Protection) -> Result<Offload, Failure> {
 
 fn transport(payload_bytes: Option<u16>) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
+    let patience = PATIENCE.try_into().expect("a few seconds");
     transport
+        .max_idle_timeout(Some(patience))
         .stream_receive_window(WINDOW_BYTES.into())
         .send_window(u64::from(WINDOW_BYTES));
     if let Some(bytes) = payload_bytes {
