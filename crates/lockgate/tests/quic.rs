@@ -142,7 +142,7 @@ fn every_protection_transfers_with_a_stock_end() {
         let (_server, address) = Server::start(&desk, server);
         let ended = desk.line(&format!(
             "quic perf client {address} --insecure --download 3M --upload 500k --transfers 2 \
-             --protection {client}"
+             --update-keys --move --protection {client}"
         ));
         let ended = ended.ok();
         ended.shows(&["transfer 1, cold: 0.004 GB", "transfer 2, 0-RTT", "Gbit/s"]);

@@ -35,6 +35,7 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let endpoint = offload.endpoint(EndpointConfig::default(), Some(server), socket)?;
 
     println!("listening on {}", endpoint.local_addr()?);
-    perf::serve(endpoint, perf::Served::default()).await;
+    let served = perf::Served::default();
+    perf::serve(endpoint, served, perf::Validation::None).await;
     Ok(())
 }

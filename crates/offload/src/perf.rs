@@ -351,9 +351,22 @@ impl Served {
     }
 }
 
+/// Whether a server makes sure that clients are where they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    None,
+    /// By a Retry packet (RFC 9000 §8.1.2).
+    Retry,
+}
+
 /// Answers until the endpoint is closed. Connections that fail are the clients' to report.
-pub async fn serve(endpoint: Endpoint, served: Served) {
+pub async fn serve(endpoint: Endpoint, served: Served, validation: Validation) {
     while let Some(incoming) = endpoint.accept().await {
+        if validation == Validation::Retry && !incoming.remote_address_validated() {
+            // It fails of a client that was validated, which this one is not.
+            let _ = incoming.retry();
+            continue;
+        }
         let served = served.clone();
         tokio::spawn(async move {
             let Ok(connecting) = incoming.accept() else {

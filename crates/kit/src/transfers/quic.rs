@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 use offload::Offload;
-use offload::perf::{self, Identity, Trust, Wanted};
+use offload::perf::{self, Identity, Trust, Validation, Wanted};
 use quinn::{Connection, Endpoint, TransportConfig};
 use sys::clock::thread_cpu;
 use tokio::runtime::{Builder, Runtime};
@@ -80,7 +80,11 @@ pub(super) fn serve(
         let served = perf::Served::default();
         let (before, counts_before) = (thread_cpu(), offload.counts());
         let worker_before = offload.worker_time();
-        let serving = tokio::spawn(perf::serve(endpoint.clone(), served.clone()));
+        let serving = tokio::spawn(perf::serve(
+            endpoint.clone(),
+            served.clone(),
+            Validation::None,
+        ));
         // The channel is closed when the client is done.
         let ended = tokio::task::spawn_blocking(move || ended.recv().is_err());
         let _ = ended.await;

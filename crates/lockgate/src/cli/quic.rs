@@ -98,6 +98,10 @@ pub struct QuicServerArguments {
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
 
+    /// Validate the address of each client by a Retry packet
+    #[arg(long)]
+    pub retry: bool,
+
     #[command(flatten)]
     pub end: QuicEndArguments,
 }
@@ -131,6 +135,14 @@ pub struct QuicClientArguments {
     /// Transfers, one after the other, each by a connection of its own
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub transfers: u32,
+
+    /// Update the keys every 20 ms
+    #[arg(long)]
+    pub update_keys: bool,
+
+    /// Move to another port every 100 ms
+    #[arg(long = "move")]
+    pub moves: bool,
 
     #[command(flatten)]
     pub end: QuicEndArguments,

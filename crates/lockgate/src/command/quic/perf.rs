@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use offload::perf::{self, Identity, Served, Trust, Wanted};
+use offload::perf::{self, Identity, Served, Trust, Validation, Wanted};
 use offload::{Offload, Together};
 use quinn::{Endpoint, TransportConfig};
 use sys::clock::thread_cpu;
@@ -26,6 +26,10 @@ const BUFFER_BYTES: usize = 4 << 20;
 const WINDOW_BYTES: u32 = 8 << 20;
 /// Who does not answer for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two key updates of a client that is to make them.
+const STEP: Duration = Duration::from_millis(20);
+/// And between two moves.
+const STEPS_A_MOVE: u32 = 5;
 /// A client waits for an end of its connections no longer.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -113,8 +117,12 @@ pub(super) fn serve(arguments: &QuicServerArguments, console: &Console) -> Resul
         console.print(format!("listening on {address}\n").as_bytes())?;
         console.notice("serving; Ctrl-C ends");
         let served = Served::default();
+        let validation = match arguments.retry {
+            true => Validation::Retry,
+            false => Validation::None,
+        };
         let before = thread_cpu();
-        let serving = tokio::spawn(perf::serve(endpoint.clone(), served.clone()));
+        let serving = tokio::spawn(perf::serve(endpoint.clone(), served.clone(), validation));
         while !stop.load(Ordering::Relaxed) {
             tokio::time::sleep(LOOK).await;
         }
@@ -209,7 +217,22 @@ async fn one(
         }
     };
     let handshake = begin.elapsed();
-    perf::transfer(&connection, arguments.upload, arguments.download).await?;
+    let transfer = perf::transfer(&connection, arguments.upload, arguments.download);
+    let mut transfer = std::pin::pin!(transfer);
+    let mut step = 0_u32;
+    while tokio::time::timeout(STEP, &mut transfer)
+        .await
+        .map_or(Ok(true), |done| done.map(|()| false))?
+    {
+        step += 1;
+        if arguments.update_keys {
+            connection.force_key_update();
+        }
+        if arguments.moves && step.is_multiple_of(STEPS_A_MOVE) {
+            let own = SocketAddr::new(endpoint.local_addr()?.ip(), 0);
+            endpoint.rebind(perf::socket(own, BUFFER_BYTES)?.0)?;
+        }
+    }
     let (elapsed, cpu) = (begin.elapsed(), thread_cpu() - cpu);
     let stats = connection.stats();
     connection.close(0_u32.into(), b"done");
