@@ -16,11 +16,7 @@ shift
 cd "$(dirname "$0")/quic-interop"
 tools=$(mktemp -d)
 server=
-end() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    rm -rf "$tools"
-}
-trap end EXIT
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$tools"' EXIT
 export CERTIFICATES="$tools"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=CA:FALSE \

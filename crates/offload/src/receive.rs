@@ -254,6 +254,8 @@ impl Receiver {
                 if let Some(evicted) = added.evicted {
                     known.later.remove(&evicted);
                 }
+                // A packet of 1-RTT was opened: its handshake is complete here.
+                let _ = known.table.establish(added.connection);
                 *handle = Some(added.connection);
                 self.place
                     .store(added.connection.place(), Ordering::Release);
@@ -325,7 +327,7 @@ impl PacketKey for Opening {
             .first()
             .map(|first| FirstByte(*first).packet_number_bytes());
         if let Some(bytes) = number_bytes
-            && let Some(id) = header.get(1..header.len() - bytes)
+            && let Some(id) = header.get(1..header.len().saturating_sub(bytes))
         {
             self.receiver.learn(id);
         }
