@@ -2,9 +2,9 @@
 //! them.
 //!
 //! The socket looks each packet up by its connection id. What the table opens is handed to
-//! quinn opened, with a [mark] in its tag's place; all else as it came, for quinn's own
-//! keys to open or refuse. The mark cannot be forged: it begins with a secret, and what
-//! arrives with that in its tag's place is spoilt before quinn sees it.
+//! quinn opened, with a [mark](crate::mark) in its tag's place; all else as it came, for
+//! quinn's own keys to open or refuse. The mark cannot be forged: it begins with a secret,
+//! and what arrives with that in its tag's place is spoilt before quinn sees it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};

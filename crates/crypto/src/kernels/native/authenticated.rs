@@ -24,7 +24,7 @@ const PACKETS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
 /// Seals or opens messages in GCM.
 ///
 /// # Safety
-/// As for [`xts`](fn@xts); the additional data is readable, and the keys were made for GCM.
+/// As for [`xts`](fn@super::xts); the additional data is readable, and the keys were made for GCM.
 pub(in crate::kernels) unsafe fn gcm(
     set: Instructions,
     seal: bool,
