@@ -9,6 +9,7 @@
 
 pub mod cgroup;
 pub mod device;
+pub mod emulator;
 pub mod journal;
 pub mod monitor;
 pub mod namespace;

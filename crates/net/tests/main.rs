@@ -7,6 +7,7 @@ extern crate lockgate_net as net;
 mod cgroup;
 mod common;
 mod device;
+mod emulator;
 mod monitor;
 mod napi;
 mod netlink;
