@@ -40,6 +40,8 @@ impl Together {
 /// Makes endpoints of quinn whose packets are protected as it says.
 pub struct Offload {
     provider: Arc<CryptoProvider>,
+    /// Whether sockets are quinn's own.
+    is_stock: bool,
     receiving: Option<Arc<Receiving>>,
     sockets: Sockets,
 }
@@ -57,10 +59,19 @@ impl Offload {
         own
     }
 
+    /// quinn as it is, with that provider: what ours is measured beside.
+    pub fn stock(provider: CryptoProvider) -> Self {
+        Self {
+            is_stock: true,
+            ..Self::sending(provider)
+        }
+    }
+
     /// Packets as the provider protects them: only their sending is ours.
     pub fn sending(provider: CryptoProvider) -> Self {
         Self {
             provider: Arc::new(provider),
+            is_stock: false,
             receiving: None,
             sockets: Sockets {
                 receiving: None,
@@ -147,7 +158,10 @@ impl Offload {
         socket: UdpSocket,
     ) -> io::Result<Endpoint> {
         let sockets = self.sockets.clone();
-        let runtime = Turns { inner, sockets };
-        Endpoint::new(config, server, socket, Arc::new(runtime))
+        let runtime: Arc<dyn Runtime> = match self.is_stock {
+            true => inner,
+            false => Arc::new(Turns { inner, sockets }),
+        };
+        Endpoint::new(config, server, socket, runtime)
     }
 }

@@ -124,7 +124,8 @@ impl Outlet {
         };
         // Who ends the next one sees this, or it is seen here that all have ended.
         self.is_awaited.store(true, Ordering::SeqCst);
-        if self.under_way.load(Ordering::SeqCst) == 0 {
+        // What a worker had when it broke is lost, as datagrams may be.
+        if self.under_way.load(Ordering::SeqCst) == 0 || !post.is_open() {
             return self.send_here(state, refused);
         }
         state.outbox.put_back(refused);

@@ -31,6 +31,10 @@ use crate::Offload;
 const PROTOCOL: &[u8] = b"perf";
 /// Written and read by one call.
 const CHUNK_BYTES: usize = 1 << 20;
+/// What a connection may have under way: 8 MB are 1 Gbit/s over 64 ms.
+const WINDOW_BYTES: u32 = 8 << 20;
+/// What sockets should buffer: several messages, so that a thread that sleeps loses none.
+pub const BUFFER_BYTES: usize = 4 << 20;
 /// Of a request: how many bytes to send back.
 const REQUEST_BYTES: usize = 8;
 
@@ -285,44 +289,31 @@ pub fn endpoint(
     socket: UdpSocket,
     payload_bytes: u16,
 ) -> Result<Endpoint, SetUpError> {
-    let failed = failed_on(&socket);
-    let config = config(payload_bytes);
-    offload.endpoint(config, server, socket).map_err(failed)
-}
-
-fn failed_on(socket: &UdpSocket) -> impl FnOnce(io::Error) -> SetUpError + use<> {
     let address = socket.local_addr();
-    |cause| SetUpError::Endpoint {
+    let failed = |cause| SetUpError::Endpoint {
         address: address.map_or_else(|_| "a socket".into(), |address| address.to_string()),
         cause,
-    }
-}
-
-fn config(payload_bytes: u16) -> EndpointConfig {
+    };
     let mut config = EndpointConfig::default();
     // More than 65,527 there is not; less than 1200 QUIC does not know.
     let payload_bytes = payload_bytes.clamp(1200, 65_527);
     let is_set = config.max_udp_payload_size(payload_bytes).is_ok();
     debug_assert!(is_set, "within the limits");
-    config
+    offload.endpoint(config, server, socket).map_err(failed)
 }
 
-/// quinn's own endpoint, beside which ours are measured.
-///
-/// # Errors
-/// [`SetUpError::Endpoint`].
-pub fn stock_endpoint(
-    server: Option<ServerConfig>,
-    socket: UdpSocket,
-    payload_bytes: u16,
-) -> Result<Endpoint, SetUpError> {
-    let failed = failed_on(&socket);
-    let Some(runtime) = quinn::default_runtime() else {
-        return Err(failed(io::Error::other(
-            "no runtime: call this inside tokio",
-        )));
-    };
-    Endpoint::new(config(payload_bytes), server, socket, runtime).map_err(failed)
+/// How connections transfer: windows for more than is under way on most paths. With
+/// `payload_bytes` the path is known to carry such datagrams; else it is probed.
+pub fn transport(payload_bytes: Option<u16>) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .stream_receive_window(WINDOW_BYTES.into())
+        .send_window(u64::from(WINDOW_BYTES));
+    if let Some(bytes) = payload_bytes {
+        let known = transport.mtu_discovery_config(None);
+        known.initial_mtu(bytes).min_mtu(bytes);
+    }
+    transport
 }
 
 /// What a server's connections sent until they ended.

@@ -140,6 +140,15 @@ impl Post {
     }
 }
 
+/// Tells an outlet, when dropped, that its message has ended.
+struct Ended<'o>(&'o Outlet);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// What the worker does.
 struct Sending {
     slots: Arc<Slots>,
@@ -158,10 +167,11 @@ impl Service for Sending {
         for (index, slot) in requests.iter().enumerate() {
             let job = self.slots.slot(*slot).job.take();
             if let Some(Job { outlet, message }) = job {
+                // Also where it panics: the socket sends by itself then.
+                let _ended = Ended(&outlet);
                 let spent = outlet.send_on_worker(message, &mut self.sealed);
                 self.slots.slot(*slot).spent = spent;
                 self.slots.free().push(*slot);
-                outlet.end();
             }
             outcomes.complete(index, Status::Ok);
         }

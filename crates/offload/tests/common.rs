@@ -42,7 +42,7 @@ pub fn identity() -> &'static Identity {
 
 fn offload(kind: Kind) -> Offload {
     match kind {
-        Kind::Stock => Offload::sending(rustls::crypto::ring::default_provider()),
+        Kind::Stock => Offload::stock(rustls::crypto::ring::default_provider()),
         Kind::Ours(backend, together) => Offload::new(&crypto::by_name(backend).unwrap(), together),
         Kind::Worker => Offload::new(&crypto::by_name("kernels").unwrap(), Together::ALL)
             .on_worker(None)
@@ -96,11 +96,8 @@ pub fn party_under(
     let mut server = perf::server(&offload, identity(), transport.clone()).unwrap();
     change(&mut server);
     let client = perf::client(&offload, &wanted(), transport).unwrap();
-    let mut endpoint = match kind {
-        Kind::Stock => Endpoint::new(config(), Some(server), socket, runtime),
-        _ => offload.endpoint_on(runtime, config(), Some(server), socket),
-    }
-    .unwrap();
+    let endpoint = offload.endpoint_on(runtime, config(), Some(server), socket);
+    let mut endpoint = endpoint.unwrap();
     endpoint.set_default_client_config(client);
     Party { endpoint, offload }
 }

@@ -118,8 +118,17 @@ impl Transfer {
     pub fn run(self, identity: &Identity, cores: Cores, slice: Slice<'_>) -> Result<Done, Stopped> {
         // Its worker must not be where these threads are pinned.
         let backend = crypto::by_name("kernels").expect("it is on every host");
-        let offload = self.stack.offload(&backend);
-        let offload = &offload.map_err(|error| failed(error.into()))?;
+        let of = |stack: Stack| {
+            stack
+                .offload(&backend)
+                .map_err(|error| failed(error.into()))
+        };
+        let sending = &of(self.stack)?;
+        // Who receives sends acknowledgements alone, which no worker is worth.
+        let receiving = &of(match self.stack {
+            Stack::Worker => Stack::Together,
+            other => other,
+        })?;
         let (address, at) = mpsc::channel();
         let (end, ended) = mpsc::channel();
         let (finish, finished) = mpsc::channel::<()>();
@@ -133,7 +142,7 @@ impl Transfer {
                 pin_to(cores.worker)?;
                 match self.stack.is_tcp() {
                     true => tcp::serve(self, identity, &address, &ended),
-                    false => quic::serve(self, identity, offload, (&address, ended)),
+                    false => quic::serve(self, identity, sending, (&address, ended)),
                 }
             });
             let client = scope.spawn(move || {
@@ -144,7 +153,7 @@ impl Transfer {
                 let address = at.recv().map_err(|_| failed(TransfersError::Server))?;
                 match self.stack.is_tcp() {
                     true => tcp::ask(self, identity, address, course),
-                    false => quic::ask(self, identity, offload, (address, course)),
+                    false => quic::ask(self, identity, receiving, (address, course)),
                 }
             });
             while finished.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {

@@ -6,36 +6,17 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 use offload::Offload;
-use offload::perf::{self, Identity, Trust, Validation, Wanted};
-use quinn::{Connection, Endpoint, TransportConfig};
+use offload::perf::{self, BUFFER_BYTES, Identity, Trust, Validation, Wanted};
+use quinn::{Connection, Endpoint};
 use sys::clock::thread_cpu;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::{
-    Answered, Asked, Course, LIMIT, LOOK, Stack, Start, Transfer, TransfersError, Turns, failed,
-};
+use super::{Answered, Asked, Course, LIMIT, LOOK, Start, Transfer, TransfersError, Turns, failed};
 use crate::subject::Stopped;
-
-/// What sockets buffer: several messages, so that a thread that sleeps loses none.
-const BUFFER_BYTES: usize = 4 << 20;
-/// A connection's window: more than is under way on loopback.
-const WINDOW_BYTES: u32 = 8 << 20;
 
 fn runtime() -> Result<Runtime, TransfersError> {
     Ok(Builder::new_current_thread().enable_all().build()?)
-}
-
-/// The same for all stacks; the path's MTU is known.
-fn transport(transfer: Transfer) -> Arc<TransportConfig> {
-    let mut transport = TransportConfig::default();
-    transport
-        .mtu_discovery_config(None)
-        .initial_mtu(transfer.payload_bytes)
-        .min_mtu(transfer.payload_bytes.max(1200))
-        .stream_receive_window(WINDOW_BYTES.into())
-        .send_window(u64::from(WINDOW_BYTES));
-    Arc::new(transport)
 }
 
 /// An endpoint of the transfer's stack, and what its socket buffers if that is too little.
@@ -47,16 +28,13 @@ fn endpoint(
 ) -> Result<(Endpoint, Option<usize>), TransfersError> {
     let (socket, buffers) = perf::socket((Ipv4Addr::LOCALHOST, 0).into(), BUFFER_BYTES)?;
     let short = (buffers.got_bytes < buffers.asked_bytes).then_some(buffers.got_bytes);
-    let transport = transport(transfer);
+    // The path is known; all stacks have the same.
+    let transport = Arc::new(perf::transport(Some(transfer.payload_bytes)));
     let server = match is_server {
         true => Some(perf::server(offload, identity, transport.clone())?),
         false => None,
     };
-    let payload_bytes = transfer.payload_bytes;
-    let mut endpoint = match transfer.stack {
-        Stack::Stock => perf::stock_endpoint(server, socket, payload_bytes)?,
-        _ => perf::endpoint(offload, server, socket, payload_bytes)?,
-    };
+    let mut endpoint = perf::endpoint(offload, server, socket, transfer.payload_bytes)?;
     let wanted = Wanted {
         trust: Trust::Only(identity),
         suite: Some(transfer.suite),
@@ -78,8 +56,7 @@ pub(super) fn serve(
         // Whoever asked is gone if nobody takes it.
         let _ = address.send(endpoint.local_addr()?);
         let served = perf::Served::default();
-        let (before, counts_before) = (thread_cpu(), offload.counts());
-        let worker_before = offload.worker_time();
+        let (before, worker_before) = (thread_cpu(), offload.worker_time());
         let serving = tokio::spawn(perf::serve(
             endpoint.clone(),
             served.clone(),
@@ -98,7 +75,7 @@ pub(super) fn serve(
             cpu,
             datagrams: served.datagrams,
             worker: worker.map(|(after, before)| after.saturating_sub(before)),
-            messages: counts.messages - counts_before.messages,
+            messages: counts.messages,
             lost: served.lost,
         })
     })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crypto::Backend;
 use engine::StartError;
 use offload::{Offload, Together};
+use rustls::crypto::CryptoProvider;
 
 /// The protocol, and who protects it how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,21 +69,25 @@ impl Stack {
         matches!(self, Self::Tcp | Self::TcpTls)
     }
 
-    /// What an endpoint of quinn is made with; of TCP, what TLS is.
+    /// What an endpoint of quinn is made with; of TCP, what TLS is. Each end has its own:
+    /// in two processes they would share nothing.
     ///
     /// # Errors
     /// Where a worker cannot be started.
-    pub(super) fn offload(self, backend: &Arc<dyn Backend>) -> Result<Offload, StartError> {
+    pub fn offload(self, backend: &Arc<dyn Backend>) -> Result<Offload, StartError> {
         Ok(match self {
-            Self::Tcp | Self::TcpTls | Self::Stock | Self::Coalesced => {
-                Offload::sending(rustls::crypto::ring::default_provider())
-            }
+            Self::Tcp | Self::TcpTls | Self::Stock => Offload::stock(ring()),
+            Self::Coalesced => Offload::sending(ring()),
             Self::Inline => Offload::new(backend, Together::NONE),
             Self::Together => Offload::new(backend, Together::ALL),
             Self::Worker => Offload::new(backend, Together::ALL).on_worker(None)?,
             Self::Ceiling => Offload::unprotected(),
         })
     }
+}
+
+fn ring() -> CryptoProvider {
+    rustls::crypto::ring::default_provider()
 }
 
 crate::named!(Stack, "protocol");

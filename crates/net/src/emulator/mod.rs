@@ -33,9 +33,9 @@ const FRAME_BYTES_MAX: usize = 65_536;
 const BURST: usize = 64;
 /// The thread looks whether it is to end this often.
 const LOOK_NS: u64 = 50_000_000;
-/// Frames that are under way, at most: what a delay of a second holds at 10 Gbit/s of
-/// large frames. More are dropped, and counted so.
-const UNDER_WAY_MAX: usize = 1 << 20;
+/// Frames that are under way, at most: what a delay of a second holds at 1.5 Gbit/s of
+/// the usual MTU. More are dropped, and counted so.
+const UNDER_WAY_MAX: usize = 1 << 17;
 
 const TAP: TapMode = TapMode {
     ethernet: true,

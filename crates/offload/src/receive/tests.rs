@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn receiving() -> Arc<Receiving> {
@@ -104,4 +106,91 @@ fn a_mark_of_another_packet_opens_nothing() {
 fn the_secrets_of_marks_differ() {
     let all = [Mark::Unsealed, OPENED, Mark::Unprotected].map(|mark| mark.of(0));
     assert!(all[0][..8] != all[1][..8] && all[1][..8] != all[2][..8] && all[0][..8] != all[2][..8]);
+}
+
+/// Of the connection that [`learnt`] has.
+const ID: &[u8] = b"12345678";
+
+/// With one connection in its table, and what keeps it there.
+fn learnt() -> (Arc<Receiving>, Arc<Receiver>) {
+    let receiving = receiving();
+    let suite = Suite::Aes128Gcm;
+    let material = |phase| suite.packets().material(&[1; 16], &[phase; 16], &[3; 12]);
+    let receiver = Receiver::new(&receiving, suite, &material(0)).unwrap();
+    receiver.later(material(1));
+    receiver.learn(ID);
+    assert_ne!(receiver.place.load(Ordering::Acquire), NOT_KNOWN);
+    (receiving, receiver)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(200, 20_000)))]
+
+    /// Whatever a peer sends that is not sealed for a connection comes out as it came in,
+    /// beside packets that are.
+    #[test]
+    fn what_is_not_sealed_comes_out_as_it_came(
+        datagrams in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 0..120), any::<bool>(), any::<bool>()),
+            1..80,
+        ),
+    ) {
+        let (receiving, _receiver) = learnt();
+        let mut number = 0;
+        let datagrams: Vec<(Vec<u8>, Option<Vec<u8>>)> = datagrams
+            .into_iter()
+            .map(|(mut bytes, has_id, is_sealed)| {
+                if is_sealed {
+                    number += 1;
+                    let (packet, open) = sealed(number, &bytes);
+                    return (packet, Some(open));
+                }
+                if has_id && bytes.len() > ID.len() {
+                    bytes[0] &= 0x7f;
+                    bytes[1..=ID.len()].copy_from_slice(ID);
+                }
+                (bytes, None)
+            })
+            .collect();
+        let mut out: Vec<Vec<u8>> = datagrams.iter().map(|(one, _)| vec![0; one.len()]).collect();
+        let path = Path::new((Ipv4Addr::LOCALHOST, 1).into(), 0);
+        let pairs = datagrams.iter().zip(&mut out);
+        receiving.open(pairs.map(|((from, _), to)| (path, &from[..], &mut to[..])), 0);
+        for ((datagram, open), out) in datagrams.iter().zip(&out) {
+            match open {
+                None => prop_assert_eq!(out, datagram),
+                Some(open) => {
+                    prop_assert!(Marked::of(out).is_opened());
+                    prop_assert_eq!(&out[..open.len()], &open[..]);
+                }
+            }
+        }
+        let counts = receiving.counters.counts();
+        prop_assert_eq!((counts.opened_together, counts.spoilt), (number, 0));
+    }
+}
+
+/// A packet of the connection, and the same open.
+fn sealed(number: u64, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let backend = crypto::by_name("aws-lc").unwrap();
+    let packets = Suite::Aes128Gcm.packets();
+    let material = packets.material(&[1; 16], &[0; 16], &[3; 12]);
+    let key = backend.key(Algorithm::Packets(packets), &material).unwrap();
+    let mut open = [&[0x43][..], ID, &(number as u32).to_be_bytes()].concat();
+    open.extend_from_slice(text);
+    let mut packet = vec![0; open.len() + TAG_BYTES];
+    let mut slices = [crypto::PacketSlices {
+        key: &*key,
+        place: crypto::PacketPlace {
+            number,
+            number_at: 1 + ID.len() as u16,
+            phase: None,
+        },
+        source: &open,
+        destination: &mut packet,
+        status: crypto::Status::BackendFailed,
+    }];
+    crypto::process_packets(&*backend, packets, crypto::Operation::Encrypt, &mut slices);
+    assert_eq!(slices[0].status, crypto::Status::Ok);
+    (packet, open)
 }

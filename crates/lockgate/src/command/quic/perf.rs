@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use offload::perf::{self, Identity, Served, Trust, Validation, Wanted};
-use offload::{Offload, Together};
+use kit::transfers::Stack;
+use offload::Offload;
+use offload::perf::{self, BUFFER_BYTES, Identity, Served, Trust, Validation, Wanted};
 use quinn::{Endpoint, TransportConfig};
 use sys::clock::thread_cpu;
 use tokio::runtime::{Builder, Runtime};
@@ -20,10 +21,6 @@ use crate::interrupt;
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(100);
-/// What sockets buffer: several messages.
-const BUFFER_BYTES: usize = 4 << 20;
-/// What a connection may have under way: 8 MB are 1 Gbit/s over 64 ms.
-const WINDOW_BYTES: u32 = 8 << 20;
 /// Who does not answer for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two key updates of a client that is to make them.
@@ -42,29 +39,20 @@ fn runtime() -> Result<Runtime, Failure> {
 
 fn offload(protection: Protection) -> Result<Offload, Failure> {
     let kernels = crypto::by_name("kernels").or_failed()?;
-    let stock = || Offload::sending(rustls::crypto::ring::default_provider());
-    Ok(match protection {
-        Protection::Stock | Protection::Coalesced => stock(),
-        Protection::Inline => Offload::new(&kernels, Together::NONE),
-        Protection::Offloaded => Offload::new(&kernels, Together::ALL),
-        Protection::Worker => {
-            let offload = Offload::new(&kernels, Together::ALL);
-            offload.on_worker(None).or_failed()?
-        }
-    })
+    let stack = match protection {
+        Protection::Stock => Stack::Stock,
+        Protection::Coalesced => Stack::Coalesced,
+        Protection::Inline => Stack::Inline,
+        Protection::Offloaded => Stack::Together,
+        Protection::Worker => Stack::Worker,
+    };
+    stack.offload(&kernels).or_failed()
 }
 
 fn transport(payload_bytes: Option<u16>) -> Arc<TransportConfig> {
-    let mut transport = TransportConfig::default();
+    let mut transport = perf::transport(payload_bytes);
     let patience = PATIENCE.try_into().expect("a few seconds");
-    transport
-        .max_idle_timeout(Some(patience))
-        .stream_receive_window(WINDOW_BYTES.into())
-        .send_window(u64::from(WINDOW_BYTES));
-    if let Some(bytes) = payload_bytes {
-        let known = transport.mtu_discovery_config(None);
-        known.initial_mtu(bytes).min_mtu(bytes);
-    }
+    transport.max_idle_timeout(Some(patience));
     Arc::new(transport)
 }
 
@@ -89,11 +77,7 @@ fn endpoint(
         ));
     }
     let payload_bytes = end.payload_bytes.unwrap_or(1472);
-    let endpoint = match end.protection {
-        Protection::Stock => perf::stock_endpoint(server, socket, payload_bytes),
-        _ => perf::endpoint(offload, server, socket, payload_bytes),
-    };
-    endpoint.or_failed()
+    perf::endpoint(offload, server, socket, payload_bytes).or_failed()
 }
 
 pub(super) fn serve(arguments: &QuicServerArguments, console: &Console) -> Result<Exit, Failure> {
