@@ -47,20 +47,26 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
         .find(|place| cpu(results, place, Stack::Stock).is_some())?;
     let of = |stack| cpu(results, &place, stack);
     let stock = of(Stack::Stock)?;
-    let mut said = format!(
-        "A transfer of {} by stock quinn costs {stock:.2} CPU s/GB",
-        place.size()
-    );
-    if let Some(offloaded) = of(Stack::Together) {
-        said += &format!(", offloaded {offloaded:.2}");
-    }
+    let pair = ((&place, &Stack::Together), (&place, &Stack::Stock));
+    let gain = results
+        .ratio(pair.0, pair.1, WORK)
+        .filter(|ratio| ratio.is_believed);
+    let size = place.size();
+    // The first sentence is the one that a first page has.
+    let mut said = match (gain, of(Stack::Together)) {
+        (Some(gain), Some(offloaded)) => format!(
+            "lockgate-offload lets quinn carry {} the bytes of stock quinn by CPU second: \
+             {offloaded:.2} CPU s/GB instead of {stock:.2}, in transfers of {size}.",
+            gain.words()
+        ),
+        _ => format!("A transfer of {size} by stock quinn costs {stock:.2} CPU s/GB."),
+    };
     let others = [(Stack::TcpTls, "TCP with TLS"), (Stack::Tcp, "TCP")];
-    let others = others.map(|(stack, words)| Some(format!("{words} {:.2}", of(stack)?)));
+    let others = others.map(|(stack, words)| Some(format!("{words} costs {:.2}", of(stack)?)));
     let others: Vec<_> = others.into_iter().flatten().collect();
     if !others.is_empty() {
-        said += &format!("; {}", others.join(", "));
+        said += &format!(" {}.", others.join(", "));
     }
-    said += ".";
     if let Some(coalesced) = of(Stack::Coalesced) {
         let share = |now: f64, before: f64| 100.0 * (1.0 - now / before);
         let mut steps = vec![format!(
@@ -92,10 +98,7 @@ pub(super) fn answer(results: Measured<'_, '_>) -> Option<Answer> {
             time(stock)
         );
     }
-    let pair = ((&place, &Stack::Together), (&place, &Stack::Stock));
-    let gains = results
-        .ratio(pair.0, pair.1, WORK)
-        .is_some_and(|ratio| ratio.is_believed && ratio.value() > 1.02);
+    let gains = gain.is_some_and(|gain| gain.value() > 1.02);
     let remedy = match gains {
         true => "Make quinn's endpoints with lockgate-offload: peers and quinn stay as they are.",
         false => "",
