@@ -24,6 +24,7 @@ enum reason {
 	REASON_SWITCHED_OFF,
 	REASON_UNWATCHED,
 	REASON_STALE,
+	REASON_SPECIAL,
 	REASON_OTHER,
 	REASONS,
 };
@@ -35,6 +36,8 @@ struct counters {
 	/* Of the cache. */
 	u64 hits;
 	u64 misses;
+	/* When a frame was forwarded last, by the kernel's ticks. */
+	u64 last_ticks;
 	u64 passed[REASONS];
 };
 

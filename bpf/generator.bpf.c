@@ -59,6 +59,9 @@ struct plan {
 	u64 destination;
 	u32 destination_mask;
 	u32 stride;
+	/* IPv4: the first source, in host order, and the last of those after it. */
+	u32 source;
+	u32 source_mask;
 	u32 ip_offset;
 	u16 source_port;
 	u8 is_v6;
@@ -71,7 +74,8 @@ struct plan {
 	u64 frames_max;
 	/* Under way at most; 0: no limit. */
 	u32 in_flight_max;
-	u32 pad;
+	/* Frames in which each destination comes once, as a power of two. */
+	u32 round_shift;
 };
 
 struct plan plan SEC(".data.plan");
@@ -259,6 +263,7 @@ INLINE u16 udp_checksum(u64 sum)
 /* Where the fields lie that change, from the IP header on. */
 enum {
 	V4_CHECKSUM = 10,
+	V4_SOURCE = 12,
 	V4_DESTINATION = 16,
 	V4_UDP_SOURCE = 20,
 	V4_UDP_CHECKSUM = 26,
@@ -280,15 +285,21 @@ INLINE void *network_of(struct xdp_md *ctx, u64 bytes)
 	return ip + bytes > DATA_END(ctx) ? 0 : ip;
 }
 
-INLINE int write_v4(struct xdp_md *ctx, const struct size *size, u32 turn, u64 payload_sum)
+INLINE int write_v4(struct xdp_md *ctx, const struct size *size, u32 turn, u64 sequence,
+		    u64 payload_sum)
 {
+	/* Another one for each destination in each round. */
+	u32 round = sequence >> (plan.round_shift & 31);
+	u32 in_round = sequence & plan.destination_mask;
+	be32 source = htonl(plan.source + ((in_round + round) & plan.source_mask));
 	be32 destination = htonl((u32)plan.destination + turn * plan.stride);
 	be16 port = htons((u16)(plan.source_port + turn));
-	u64 sum = checksum_of_32(destination);
+	u64 sum = checksum_of_32(source) + checksum_of_32(destination);
 	void *ip = network_of(ctx, V4_END);
 
 	if (!ip)
 		return -1;
+	AT(be32, ip, V4_SOURCE) = source;
 	AT(be32, ip, V4_DESTINATION) = destination;
 	AT(be16, ip, V4_CHECKSUM) = ~checksum_fold(size->ip_sum + sum);
 	AT(be16, ip, V4_UDP_SOURCE) = port;
@@ -345,7 +356,8 @@ INLINE int write_frame(struct xdp_md *ctx, u32 index, u64 sequence, u64 due_ns)
 	STAMP_DUE_NS(stamp) = htonll(due_ns);
 	u64 sum = plan.has_udp_sum ? stamp_sum(stamp, size->frame_bytes) : 0;
 
-	return plan.is_v6 ? write_v6(ctx, size, turn, sum) : write_v4(ctx, size, turn, sum);
+	return plan.is_v6 ? write_v6(ctx, size, turn, sum) :
+			    write_v4(ctx, size, turn, sequence, sum);
 }
 
 /* The page holds a frame of the largest size, after the lead. */

@@ -25,15 +25,22 @@ struct port {
 	be16 vlan;
 	/* The carrier's place in `devices`. */
 	u32 device;
+	/* PORT_… */
+	u32 flags;
+};
+
+enum {
 	/* A frame must come from where its source would be sent to. */
-	u32 strict_source;
+	PORT_STRICT_SOURCE = 1,
+	/* Frames of IPv6 that come in here are the kernel's. */
+	PORT_NO_IPV6 = 2,
 };
 
 struct ports {
 	struct port port[PORTS_MAX];
 	/* By the low bits of its number; NO_PORT: none. */
 	u8 place[INTERFACES];
-	/* PORT_FLAG_… */
+	/* FLAG_… */
 	u32 flags;
 	u32 pad;
 };

@@ -37,8 +37,12 @@ struct hop {
 	u16 address_high;
 	u16 mtu;
 	u32 place;
-	/* Not the destination itself. Of an answer of the tables only. */
+	/* The rest is of an answer of the tables only: not the destination itself, */
 	u32 is_by_gateway;
+	/* its place among the ages, */
+	u32 neighbour;
+	/* and whether it is for this packet alone. */
+	u32 is_not_kept;
 };
 
 static int find_hop(struct xdp_md *ctx, struct counters *c, const struct flow *flow,
@@ -130,7 +134,7 @@ INLINE int read_v6(const struct ipv6 *ip, u64 bytes_left, struct flow *flow)
 }
 
 /* One less, as the kernel writes it (RFC 1141). */
-INLINE void age_v4(struct ipv4 *ip)
+INLINE void count_down_v4(struct ipv4 *ip)
 {
 	u32 sum = ip->checksum + htons(0x0100);
 
@@ -232,6 +236,8 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
 			return REASON_MALFORMED;
 		reason = read_v4(network, DATA_END(ctx) - network, &flow);
 	} else {
+		if (UNLIKELY(ports.port[flow.place].flags & PORT_NO_IPV6))
+			return REASON_SWITCHED_OFF;
 		if (network + sizeof(struct ipv6) > DATA_END(ctx))
 			return REASON_MALFORMED;
 		reason = read_v6(network, DATA_END(ctx) - network, &flow);
@@ -254,7 +260,7 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
 	if (flow.is_v6)
 		((struct ipv6 *)network)->hop_limit--;
 	else
-		age_v4(network);
+		count_down_v4(network);
 	s64 excess = (s64)(DATA_END(ctx) - network) - flow.bytes;
 
 	if (UNLIKELY(trim(ctx, excess)) || UNLIKELY(write_link(ctx, &hop, out, offset, type)))
@@ -265,9 +271,9 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
 }
 
 /* The reason why every frame goes to the kernel now, or FORWARD. */
-INLINE int reason_for_all(void)
+INLINE int reason_for_all(u64 now_ticks)
 {
-	if (UNLIKELY(!is_watched()))
+	if (UNLIKELY(!is_watched(now_ticks)))
 		return REASON_UNWATCHED;
 	return UNLIKELY(ports.flags & FLAG_ALL_TO_KERNEL) ? REASON_SWITCHED_OFF : FORWARD;
 }
@@ -277,12 +283,13 @@ INLINE int forward(struct xdp_md *ctx)
 {
 	struct counters *c = counters_here();
 	u32 device = PORTS_MAX;
+	u64 now_ticks = bpf_jiffies64();
 	int reason;
 
 	if (!c)
 		return XDP_ABORTED;
 	c->received++;
-	reason = reason_for_all();
+	reason = reason_for_all(now_ticks);
 	if (LIKELY(reason == FORWARD))
 		reason = route(ctx, c, &device);
 	if (UNLIKELY(reason != FORWARD)) {
@@ -295,6 +302,7 @@ INLINE int forward(struct xdp_md *ctx)
 		return XDP_DROP;
 	}
 	c->forwarded++;
+	c->last_ticks = now_ticks;
 	return bpf_redirect_map(&devices, device, XDP_ABORTED);
 }
 

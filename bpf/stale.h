@@ -11,9 +11,10 @@
 #include "kernel.h"
 
 enum {
+	NEIGHBOUR_CELLS_SHIFT = 10,
+	NEIGHBOUR_CELLS = 1 << NEIGHBOUR_CELLS_SHIFT,
 	/* More than the kernel keeps by default (net.ipv4.neigh.default.gc_thresh3). */
 	STALE_MAX = 16384,
-	BPF_F_NO_PREALLOC = 1,
 };
 
 /* IPv4: the address and zeros. */
@@ -31,8 +32,17 @@ struct {
 	MAP_TYPE(value, u32);
 } stale SEC(".maps");
 
-/* Whether the answer's next hop is stale, and this is the first frame to it. */
-INLINE int is_first_to_stale(const struct bpf_fib_lookup *answer)
+/* Of those that share a count; by multiplication (Knuth 3, section 6.4). */
+INLINE u32 neighbour_cell(const struct neighbour *neighbour)
+{
+	u64 mix = (neighbour->address[0] ^ neighbour->ifindex) * 0x9e3779b97f4a7c15ULL ^
+		  neighbour->address[1] * 0xc2b2ae3d27d4eb4fULL;
+
+	return mix >> (64 - NEIGHBOUR_CELLS_SHIFT);
+}
+
+/* The next hop of an answer. */
+INLINE struct neighbour neighbour_of(const struct bpf_fib_lookup *answer)
 {
 	struct neighbour neighbour = {
 		.ifindex = answer->ifindex,
@@ -45,9 +55,15 @@ INLINE int is_first_to_stale(const struct bpf_fib_lookup *answer)
 	} else {
 		neighbour.address[0] = answer->ipv4_dst;
 	}
+	return neighbour;
+}
+
+/* Whether it is stale, and this is the first frame to it. */
+INLINE int is_first_to_stale(const struct neighbour *neighbour)
+{
 	/* Of several CPUs one strikes it out. */
-	return UNLIKELY(bpf_map_lookup_elem(&stale, &neighbour) != 0) &&
-	       !bpf_map_delete_elem(&stale, &neighbour);
+	return UNLIKELY(bpf_map_lookup_elem(&stale, neighbour) != 0) &&
+	       !bpf_map_delete_elem(&stale, neighbour);
 }
 
 #endif

@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 19] = [
+const TARGETS: [Target; 20] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("disk_header", targets::disk_header),
@@ -30,6 +30,7 @@ const TARGETS: [Target; 19] = [
     ("lane", targets::lane),
     ("quic_capture", targets::quic_capture),
     ("quic_keylog", targets::quic_keylog),
+    ("quic_table", targets::quic_table),
     ("quic_trace", targets::quic_trace),
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
@@ -113,6 +114,11 @@ fn captures() {
 #[test]
 fn key_logs() {
     replay("quic_keylog");
+}
+
+#[test]
+fn batches_to_a_table() {
+    replay("quic_table");
 }
 
 #[test]

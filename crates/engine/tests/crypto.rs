@@ -171,7 +171,9 @@ fn rsa_signs_and_verifies_and_a_forgery_is_told() {
         lane.submit(&call(operation), 0).unwrap();
         assert_eq!(finish(&mut lane), [(0, Status::Ok)]);
     }
-    lane.write(RegionId::SLAB, 600, &[1]).unwrap();
+    let mut byte = [0];
+    lane.read(Span::slab(600, 1), &mut byte).unwrap();
+    lane.write(RegionId::SLAB, 600, &[byte[0] ^ 1]).unwrap();
     lane.submit(&call(Operation::Verify), 0).unwrap();
     assert_eq!(finish(&mut lane), [(0, Status::AuthenticationFailed)]);
 }

@@ -103,14 +103,16 @@ fn both_count_the_same() {
 fn both_generators_make_the_same_frames() {
     testing::alone(|| {
         with_pair(|namespace, [from, to]| {
-            for (count, size, vlan) in [
-                (1, FrameSize::Fixed(64), None),
-                (64, FrameSize::Fixed(65), Some(7)),
-                (16, FrameSize::Imix, None),
-                (65_536, FrameSize::Imix, Some(4094)),
+            for (sources, count, size, vlan) in [
+                (1, 1, FrameSize::Fixed(64), None),
+                (8, 64, FrameSize::Fixed(65), Some(7)),
+                (1, 16, FrameSize::Imix, None),
+                (256, 16, FrameSize::Imix, None),
+                (32_768, 65_536, FrameSize::Imix, Some(4094)),
             ] {
                 let four = Addresses::V4 {
                     source: "192.0.2.2".parse().unwrap(),
+                    sources,
                     first: "198.19.0.0".parse().unwrap(),
                     count,
                     stride: 1,

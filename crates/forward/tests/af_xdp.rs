@@ -29,7 +29,7 @@ fn stream(topology: &Topology, from: Side, family: Family, trial: u8) -> Stream 
             destination: topology.side(from).router_mac,
             vlan: None,
         },
-        addresses: addresses(topology.spec(), from, family, 256).unwrap(),
+        addresses: addresses(topology.spec(), from, family, (1, 256)).unwrap(),
         size: FrameSize::Imix,
         rate_pps: None,
         duration: Duration::from_secs(3600),

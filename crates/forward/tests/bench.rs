@@ -475,3 +475,39 @@ fn limited(path: Path) {
     bench.limit(None).unwrap();
     assert_eq!(accounted(&bench.trial(&burst()).unwrap()), BURST);
 }
+
+/// Whatever the table does and whoever sends, all frames come; a trial without its changes
+/// is none.
+#[test]
+fn routes_change_while_many_hosts_send() {
+    testing::timed(|| {
+        for path in [Path::Kernel, Path::XdpFibCached] {
+            let mut setup = setup(path);
+            setup.topology.routes = Routes::Table(64);
+            let Some(mut bench) = one_started(&setup) else {
+                return;
+            };
+            let offer = Offer {
+                sources: 8,
+                destinations: 16,
+                rate_pps: Some(BURST as f64 / 0.3),
+                duration: Duration::from_millis(300),
+                changes_per_s: 400,
+                ..Offer::default()
+            };
+            // Twice, so that both gateways are taken and left.
+            for _ in 0..2 {
+                let result = bench.trial(&offer).unwrap();
+                // Each of the half behind side 1 at the least.
+                assert!(result.changes.made >= 32, "{result:?}");
+                assert_eq!(result.lost(), 0, "{result:?}");
+            }
+            let too_many = Offer {
+                changes_per_s: u32::MAX,
+                ..offer
+            };
+            let result = bench.trial(&too_many).unwrap();
+            assert!(!result.verdict.is_valid(), "{:?}", result.verdict);
+        }
+    });
+}

@@ -4,8 +4,10 @@
 
 mod accounts;
 mod af_xdp;
+mod as_before;
 mod behaviour;
 mod bench;
+mod external;
 mod freshness;
 mod planted;
 mod planted_generator;

@@ -145,7 +145,8 @@ fn throttled_by_the_device() {
                     destination: topology.side(Side::Zero).router_mac,
                     vlan: None,
                 },
-                addresses: plan::addresses(topology.spec(), Side::Zero, Family::V4, 1).unwrap(),
+                addresses: plan::addresses(topology.spec(), Side::Zero, Family::V4, (1, 1))
+                    .unwrap(),
                 size: FrameSize::Fixed(64),
                 rate_pps: Some(30_000.0),
                 duration: Duration::from_millis(500),

@@ -56,6 +56,7 @@ fn stream(from: usize, trial: u8, frames_max: u64) -> Stream {
         },
         addresses: Addresses::V4 {
             source: "192.0.2.2".parse().unwrap(),
+            sources: 1,
             first: "198.19.0.0".parse().unwrap(),
             count: 16,
             stride: 1,

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::snapshot::{Random, Settings, differences, snapshot, unsettle};
+use crate::as_before::AsBefore;
+use crate::snapshot::{Random, unsettle};
 use lockgate_forward::bench::{Bench, BenchError, Directions, Offer, PortKind, Setup};
 use lockgate_forward::router::path::{AfXdp, Path, Poll};
 use lockgate_forward::topology::{Family, Wires};
@@ -109,18 +110,8 @@ impl Host {
         }
     }
 
-    fn settings(&self) -> Vec<Settings> {
-        let all = || self.names.iter().map(|name| snapshot(name)).collect();
-        self.namespace.run(all).unwrap()
-    }
-
-    fn assert_as_before(&self, before: &[Settings]) {
-        let now = self.settings();
-        let each = before.iter().zip(&now);
-        let changed: Vec<_> = each
-            .flat_map(|(before, now)| differences(before, now))
-            .collect();
-        testing::certainly!(changed.is_empty(), "of {:?}: {changed:?}", self.names);
+    fn as_it_is(&self) -> AsBefore<'_> {
+        AsBefore::of(&self.namespace, &self.names)
     }
 }
 
@@ -138,14 +129,14 @@ fn devices_are_lent_and_come_back() {
     testing::timed_as_root(|| {
         for path in paths() {
             let host = Host::new([1, 1]);
-            let before = host.settings();
+            let before = host.as_it_is();
             for names in [&host.names[..], &host.names[..2]] {
                 for ports in [PortKind::AfPacket, Setup::of_host().unwrap().ports] {
                     let wires = Wires::devices(names).unwrap();
                     let mut setup = Setup::of_host().unwrap().over(wires);
                     (setup.ports, setup.path) = (ports, path);
                     host.namespace.run(|| carries(&setup)).unwrap();
-                    host.assert_as_before(&before);
+                    before.check();
                 }
             }
         }
@@ -158,7 +149,7 @@ fn devices_come_back_from_a_router_that_cannot_start() {
         return;
     }
     let host = Host::new([1, 1]);
-    let before = host.settings();
+    let before = host.as_it_is();
     let mut setup = Setup::of_host().unwrap();
     setup.path = Path::AfXdp(AfXdp {
         poll: Poll::BusyPoll,
@@ -169,7 +160,7 @@ fn devices_come_back_from_a_router_that_cannot_start() {
     let start = || Bench::start(&setup).err().unwrap().to_string();
     let error = host.namespace.run(start).unwrap();
     assert!(error.contains("busy-polled"), "{error}");
-    host.assert_as_before(&before);
+    before.check();
 }
 
 const BORROWER: &str = "LOCKGATE_TEST_BORROWER";
@@ -198,7 +189,7 @@ fn devices_come_back_as_they_were_from_a_router_that_is_killed() {
     testing::timed_as_root(|| {
         for path in 0..paths().len() {
             let host = Host::new([1, 1]);
-            let before = host.settings();
+            let before = host.as_it_is();
             let arguments = format!("{path} {}", host.names.join(" "));
             let start = || Again::start("wires::borrower", BORROWER, &arguments);
             let mut borrower = host.namespace.run(start).unwrap();
@@ -216,7 +207,7 @@ fn devices_come_back_as_they_were_from_a_router_that_is_killed() {
                 host.names.iter().all(|name| netlink.link(name).is_ok())
             };
             testing::until(are_back, |are_back| *are_back);
-            host.assert_as_before(&before);
+            before.check();
         }
     });
 }
@@ -227,7 +218,7 @@ fn a_device_that_is_missing_or_too_narrow_is_named() {
         return;
     }
     let host = Host::new([2, 1]);
-    let before = host.settings();
+    let before = host.as_it_is();
     let start = |change: &dyn Fn(&mut Vec<String>, &mut Setup)| {
         let (mut names, mut setup) = (host.names.clone(), Setup::of_host().unwrap());
         change(&mut names, &mut setup);
@@ -242,5 +233,5 @@ fn a_device_that_is_missing_or_too_narrow_is_named() {
     let error = start(&|_, setup| setup.topology.queues = 2);
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("1 queues"), "{cause}");
-    host.assert_as_before(&before);
+    before.check();
 }

@@ -23,6 +23,7 @@ pub mod place;
 pub mod places;
 pub mod plan;
 pub mod prelude;
+pub mod profile;
 pub mod ratio;
 pub mod rehearsal;
 pub mod rounds;

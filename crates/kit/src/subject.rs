@@ -92,6 +92,16 @@ impl<P, A> Subject<P, A> {
         }
     }
 
+    /// All of them by one trial, that of the first.
+    pub fn by_one_trial(all: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let all = all.into_iter().enumerate();
+        let shared = all.map(|(index, subject)| match index {
+            0 => subject,
+            _ => subject.sharing_trial(),
+        });
+        shared.collect()
+    }
+
     #[must_use]
     pub fn ranked(self, rank: u8) -> Self {
         Self { rank, ..self }
@@ -214,6 +224,16 @@ impl Reading {
             also: Spot::new(),
             beside: Vec::new(),
         }
+    }
+
+    /// Of a trial of several subjects, in their order; `None` of none.
+    pub fn of_one_trial(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        Some(Self {
+            beside: all.collect(),
+            ..first
+        })
     }
 
     /// The same without values that are no number: a rate of nothing in no time

@@ -43,6 +43,16 @@ pub fn size(bytes: usize) -> String {
     }
 }
 
+/// `5 MB`: bytes of a file, in powers of ten.
+#[must_use]
+pub fn file_size(bytes: usize) -> String {
+    match bytes {
+        bytes if bytes >= 1_000_000_000 => format!("{} GB", bytes as f64 / 1e9),
+        bytes if bytes >= 100_000 => format!("{} MB", bytes as f64 / 1e6),
+        bytes => format!("{} kB", bytes as f64 / 1e3),
+    }
+}
+
 /// A speed with a unit that leaves three digits.
 pub fn speed(mb_per_s: f64) -> String {
     match mb_per_s {

@@ -5,6 +5,8 @@ mod cpu;
 mod disk;
 mod options;
 mod quic;
+mod rfc2544;
+mod router;
 mod serve;
 mod vm;
 
@@ -29,6 +31,8 @@ pub use quic::{
     Protection, QuicArguments, QuicClientArguments, QuicCommand, QuicDecryptArguments,
     QuicEndArguments, QuicExport, QuicPerf, QuicServerArguments,
 };
+pub use rfc2544::{DeviceLayer, DeviceTest, FrameMaker, Rfc2544Arguments};
+pub use router::{RouterArguments, RouterCommand};
 pub use serve::ServeArguments;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
@@ -92,6 +96,12 @@ pub enum Command {
     Speed(Box<SpeedArguments>),
     /// Show or convert a stored run
     Report(ReportArguments),
+    /// Test a router or a bridge between two ports of this host (RFC 2544)
+    #[command(after_help = rfc2544::EXAMPLES)]
+    Rfc2544(Box<Rfc2544Arguments>),
+    /// Virtual routers of a file: kernel, bridge or XDP, with static routes, BIRD or FRR
+    #[command(after_help = router::EXAMPLES)]
+    Router(RouterArguments),
     /// Be the crypto device of guests: virtual functions over vhost-user
     #[command(after_help = serve::EXAMPLES)]
     Serve(ServeArguments),

@@ -49,6 +49,8 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Compare(arguments) => command::compare(&arguments, console),
         Command::Speed(arguments) => command::speed(&arguments, console),
         Command::Report(arguments) => command::report(&arguments, console),
+        Command::Rfc2544(arguments) => command::rfc2544(&arguments, console),
+        Command::Router(arguments) => command::router(&arguments, console),
         Command::Serve(arguments) => command::serve(&arguments, console),
         Command::Vm(arguments) => command::vm(&arguments, console),
         Command::Disk(arguments) => command::disk(&arguments, console),

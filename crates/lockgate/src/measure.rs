@@ -93,7 +93,7 @@ pub fn measure(
 }
 
 /// Before anything is made: what is found now belongs to other runs.
-fn sweep(console: &Console) {
+pub fn sweep(console: &Console) {
     let leftovers = lab::leftovers::sweep();
     if !leftovers.removed.is_empty() {
         console.notice(&format!(

@@ -18,9 +18,10 @@ pub fn plan(scheduled: &[Scheduled], budget: Duration, out: &Path) -> String {
     )];
     lines.extend(scheduled.iter().flat_map(of_section));
     lines.push(format!(
-        "\nWrites a new folder in {} ({}); changes no setting.\n",
+        "\nWrites a new folder in {} ({}). {}\n",
         out.display(),
-        limits()
+        limits(),
+        changes(scheduled)
     ));
     lines.join("\n")
 }
@@ -59,9 +60,10 @@ pub fn notice(scheduled: &[Scheduled], folder: &Path) -> String {
         ),
         format!("Writes to {} ({}).", folder.display(), limits()),
         format!(
-            "Creates: {}. Downloads: {}. Changes no setting.",
+            "Creates: {}. Downloads: {}. {}",
             all(|plan| &plan.creates),
-            all(|plan| &plan.downloads)
+            all(|plan| &plan.downloads),
+            changes(scheduled)
         ),
     ];
     let left_out = |each: &Scheduled| {
@@ -70,6 +72,19 @@ pub fn notice(scheduled: &[Scheduled], folder: &Path) -> String {
     };
     lines.extend(scheduled.iter().filter_map(left_out));
     lines.join("\n")
+}
+
+fn changes(scheduled: &[Scheduled]) -> String {
+    let all: Vec<String> = plans(scheduled)
+        .flat_map(|plan| plan.changes.clone())
+        .collect();
+    match all.is_empty() {
+        true => "Changes no setting.".to_owned(),
+        false => format!(
+            "Changes, until it ends, also by a crash: {}. All of it is journalled and comes back.",
+            all.join("; ")
+        ),
+    }
 }
 
 fn plans(scheduled: &[Scheduled]) -> impl Iterator<Item = &Plan> {

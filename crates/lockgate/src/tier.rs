@@ -34,6 +34,8 @@ fn measures(command: &Command) -> bool {
         Command::Sections(_)
         | Command::Compare(_)
         | Command::Report(_)
+        | Command::Rfc2544(_)
+        | Command::Router(_)
         | Command::Serve(_)
         | Command::Vm(_)
         | Command::Quic(_)

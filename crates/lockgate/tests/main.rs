@@ -8,6 +8,8 @@ mod disk;
 mod interrupt;
 mod quic;
 mod results;
+mod rfc2544;
+mod router;
 mod serve;
 mod speed;
 mod sweep;

@@ -11,7 +11,7 @@ use sys::failure::Failure;
 
 use crate::journal::{Entry, Journal, Record};
 use crate::namespace::Namespace;
-use crate::netlink::{Link, Netlink, NetlinkError, RouteKind};
+use crate::netlink::{Link, Netlink, NetlinkError, Route, RouteKind, until_whole};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
@@ -105,12 +105,16 @@ fn use_of(
         IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     ] {
-        let routes = netlink.routes(family)?;
-        let meant = routes.iter().find(|route| {
-            route.interface == Some(link.index)
+        let mut meant = None;
+        let mut note = |route: Route| {
+            let is_meant = route.interface == Some(link.index)
                 && route.kind == RouteKind::Unicast
-                && !is_automatic(route.destination)
-        });
+                && !is_automatic(route.destination);
+            if is_meant {
+                meant.get_or_insert(route);
+            }
+        };
+        until_whole(|| netlink.each_route(family, &mut note))?;
         if let Some(route) = meant {
             let what = match route.prefix_length {
                 0 => "the default route".to_owned(),

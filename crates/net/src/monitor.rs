@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_sys::Socket;
 use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_XFRM};
@@ -87,11 +88,22 @@ pub enum Event {
     },
     Route {
         route: Route,
-        removed: bool,
+        change: RouteChange,
     },
     /// A rule, a setting, a policy, or a next hop that several routes share.
     Other,
     Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteChange {
+    /// Alone or, of IPv4, before others to the same destination with the same metric.
+    Added,
+    /// After those, or as a further next hop.
+    Appended,
+    /// In place of the first of those.
+    Replaced,
+    Removed,
 }
 
 /// Reports changes since it was opened, in order; policies separately.
@@ -189,7 +201,7 @@ impl Monitor {
         for message in wire::messages(read) {
             // What is not understood changed something all the same.
             let event = wire::decode(message.kind, message.payload)
-                .map_or(Some(Event::Other), |message| event_of(&message));
+                .map_or(Some(Event::Other), |read| event_of(&read, message.flags));
             self.pending.extend(event);
         }
     }
@@ -229,7 +241,7 @@ fn open(protocol: isize, topics: &mut dyn Iterator<Item = &Topic>) -> io::Result
 }
 
 /// `None` for what is about neither, e.g. a bridge's own table.
-fn event_of(message: &Message) -> Option<Event> {
+fn event_of(message: &Message, flags: u16) -> Option<Event> {
     let removed = matches!(
         message,
         Message::DelLink(_)
@@ -255,7 +267,12 @@ fn event_of(message: &Message) -> Option<Event> {
         }
         Message::NewRoute(route) | Message::DelRoute(route) => Some(Event::Route {
             route: wire::route(route)?,
-            removed,
+            change: match flags {
+                _ if removed => RouteChange::Removed,
+                flags if flags & NLM_F_REPLACE != 0 => RouteChange::Replaced,
+                flags if flags & NLM_F_APPEND != 0 => RouteChange::Appended,
+                _ => RouteChange::Added,
+            },
         }),
         _ => Some(Event::Other),
     }

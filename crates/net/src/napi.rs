@@ -197,15 +197,10 @@ impl NapiThread {
     /// Lets it run on these CPUs only.
     pub fn pin(&self, cpus: &[usize]) -> Result<(), Failure> {
         let what = || format!("pin to the CPUs {cpus:?}");
-        let mut set = CpuSet::new();
-        for &cpu in cpus {
-            if cpu >= CpuSet::MAX_CPU {
-                return Err(self.failed(what(), io::ErrorKind::InvalidInput.into()));
-            }
-            set.set(cpu);
+        if cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
+            return Err(self.failed(what(), io::ErrorKind::InvalidInput.into()));
         }
-        rustix::thread::sched_setaffinity(Pid::from_raw(self.pid), &set)
-            .map_err(|error| self.failed(what(), error.into()))
+        sys::affinity::keep_thread_to(self.pid, cpus).map_err(|error| self.failed(what(), error))
     }
 
     /// CPU time since it was started, ns.

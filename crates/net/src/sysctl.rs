@@ -1,6 +1,8 @@
 //! Settings of a namespace below `/proc/sys/net`.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use sys::failure::Failure;
@@ -49,6 +51,37 @@ impl Namespace {
             source,
         })?;
         Ok(text.trim_end().to_owned())
+    }
+}
+
+/// A setting that is read again and again, at the price of one system call.
+#[derive(Debug)]
+pub struct Setting(File);
+
+impl Namespace {
+    /// Opens `/proc/sys/net/<name>` of this namespace.
+    pub fn open_sysctl(&self, name: &str) -> Result<Setting, SysctlError> {
+        let path = path(name)?;
+        let opened = self.run(|| File::open(&path));
+        let opened = opened.map_err(SysctlError::Namespace)?;
+        opened.map(Setting).map_err(|source| SysctlError::System {
+            what: "open".to_owned(),
+            name: name.to_owned(),
+            source,
+        })
+    }
+}
+
+impl Setting {
+    /// Its value, a number; `None` when its link is gone.
+    pub fn number(&self) -> Option<u32> {
+        let mut text = [0; 16];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..length])
+            .ok()?
+            .trim_end()
+            .parse()
+            .ok()
     }
 }
 

@@ -82,7 +82,7 @@ fn a_full_queue_drops_its_tail_and_a_rate_takes_time() {
             ..Shape::OPEN
         },
     );
-    let (before, _) = link.counts(Direction::LeftToRight);
+    let before = link.traffic(Direction::LeftToRight).counts;
     let begin = Instant::now();
     for number in 0..40_u8 {
         left.send(&[number; 1000]).unwrap();
@@ -93,7 +93,8 @@ fn a_full_queue_drops_its_tail_and_a_rate_takes_time() {
         assert_eq!(bytes, 1000);
         got.push(payload[0]);
     }
-    let (after, lateness) = link.counts(Direction::LeftToRight);
+    let traffic = link.traffic(Direction::LeftToRight);
+    let (after, lateness) = (traffic.counts, traffic.lateness);
     // While they were sent, one more may have left.
     let carried = after.carried - before.carried;
     assert!((10..=12).contains(&carried), "{after:?}");
@@ -127,7 +128,7 @@ fn some_are_lost_and_the_others_arrive_in_order() {
             ..Shape::OPEN
         },
     );
-    let (before, _) = link.counts(Direction::LeftToRight);
+    let before = link.traffic(Direction::LeftToRight).counts;
     let mut got = 0_u64;
     for number in 0..500_u32 {
         left.send(&number.to_be_bytes()).unwrap();
@@ -138,7 +139,7 @@ fn some_are_lost_and_the_others_arrive_in_order() {
                 let number = u32::from_be_bytes(payload[..4].try_into().unwrap());
                 assert!(number <= until);
                 got += 1;
-                let (now, _) = link.counts(Direction::LeftToRight);
+                let now = link.traffic(Direction::LeftToRight).counts;
                 let sent = u64::from(until) + 1;
                 let all = now.carried + now.lost - before.carried - before.lost;
                 if all == sent && got == now.carried - before.carried {
@@ -147,9 +148,30 @@ fn some_are_lost_and_the_others_arrive_in_order() {
             }
         }
     }
-    let (after, _) = link.counts(Direction::LeftToRight);
+    let after = link.traffic(Direction::LeftToRight).counts;
     let (carried, lost) = (after.carried - before.carried, after.lost - before.lost);
     assert_eq!(carried + lost, 500);
     assert_eq!(got, carried);
     assert!((100..200).contains(&lost), "{lost}");
+}
+
+#[test]
+fn the_port_that_is_watched_is_counted_apart() {
+    let Some(link) = link(Shape::OPEN) else {
+        return;
+    };
+    let (left, right) = sockets(&link);
+    let bind = || UdpSocket::bind((LEFT, 0)).unwrap();
+    let other = link.left.run(bind).unwrap();
+    let forth = || link.traffic(Direction::LeftToRight);
+    let before = forth();
+    link.watch(9000);
+    for _ in 0..10 {
+        left.send(&[1; 100]).unwrap();
+        other.send_to(&[2; 50], (RIGHT, 9001)).unwrap();
+        right.recv(&mut [0; 200]).unwrap();
+    }
+    let watched = forth().watched_bytes - before.watched_bytes;
+    assert_eq!(watched, 10 * (100 + HEADER_BYTES));
+    assert!(forth().counts.carried_bytes - before.counts.carried_bytes > watched);
 }

@@ -9,6 +9,7 @@ mod common;
 mod device;
 mod emulator;
 mod monitor;
+mod names;
 mod napi;
 mod netlink;
 #[path = "common/snapshot.rs"]

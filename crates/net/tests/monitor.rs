@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{OTHER_ADDRESS, Pair, ip, ip_does, route};
+
+use lockgate_net::monitor::RouteChange;
 use lockgate_net::netlink::Route;
 use lockgate_net::{Event, Monitor, Topic};
 
@@ -41,14 +43,23 @@ fn every_kind_of_change_is_told() {
             matches!(event, Event::Neighbour { neighbour, removed: false } if neighbour.link_address == Some(OTHER_ADDRESS) && neighbour.permanent)
         );
         let ours = Route::via(ip("198.19.0.0"), 16, ip("192.0.2.2"), index);
-        let told = |removed| Event::Route {
-            route: ours,
-            removed,
+        let narrower = Route {
+            mtu: Some(1400),
+            ..ours
         };
+        let told = |route, change| Event::Route { route, change };
         netlink.add_route(&ours).unwrap();
-        find(&mut monitor, |event| *event == told(false));
+        find(&mut monitor, |event| {
+            *event == told(ours, RouteChange::Added)
+        });
+        netlink.replace_route(&narrower).unwrap();
+        find(&mut monitor, |event| {
+            *event == told(narrower, RouteChange::Replaced)
+        });
         netlink.remove_route(&ours).unwrap();
-        find(&mut monitor, |event| *event == told(true));
+        find(&mut monitor, |event| {
+            *event == told(narrower, RouteChange::Removed)
+        });
         let gone = netlink.remove_neighbour(&pair.one_link, ip("192.0.2.2"));
         gone.unwrap();
         // The entry has ended, or is gone.
@@ -110,7 +121,7 @@ fn a_flood_of_routes_is_told_whole_or_as_lost() {
                 match event {
                     Event::Lost => lost = true,
                     Event::Route {
-                        removed: false,
+                        change: RouteChange::Added,
                         route,
                     } if route.gateway.is_some() => told += 1,
                     // IPv6 finds its own routes meanwhile.

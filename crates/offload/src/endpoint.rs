@@ -41,7 +41,7 @@ impl Together {
 pub struct Offload {
     provider: Arc<CryptoProvider>,
     /// Whether sockets are quinn's own.
-    is_stock: bool,
+    pub(crate) is_stock: bool,
     receiving: Option<Arc<Receiving>>,
     sockets: Sockets,
 }

@@ -14,7 +14,7 @@ use crate::mark::Marked;
 
 /// Of a message: what one IPv4 datagram carries. The kernel refuses more, and quinn-udp
 /// does not tell.
-const MESSAGE_BYTES_MAX: usize = 65_507;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 65_507;
 /// Buffers that are kept for the next messages.
 const SPARE_MAX: usize = 4;
 /// Packets that one call seals: as many as quinn builds for one message, and more.

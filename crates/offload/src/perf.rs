@@ -6,15 +6,17 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use quic::Suite;
+use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig,
-    TransportConfig,
+    ClientConfig, Connection, Endpoint, EndpointConfig, MtuDiscoveryConfig, RecvStream, SendStream,
+    ServerConfig, TransportConfig,
 };
 use rustix::net::sockopt;
 use rustls::client::Resumption;
@@ -26,6 +28,7 @@ use rustls::version::TLS13;
 use rustls::{CipherSuite, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite};
 
 use crate::Offload;
+use crate::outbox::MESSAGE_BYTES_MAX;
 
 /// As the draft names it.
 const PROTOCOL: &[u8] = b"perf";
@@ -35,6 +38,13 @@ const CHUNK_BYTES: usize = 1 << 20;
 const WINDOW_BYTES: u32 = 8 << 20;
 /// What sockets should buffer: several messages, so that a thread that sleeps loses none.
 pub const BUFFER_BYTES: usize = 4 << 20;
+/// Datagrams that a connection begins with, at most: quinn writes lengths of 14 bits into
+/// packets of the handshake, and panics where one has more. Larger ones are probed.
+pub const FIRST_BYTES_MAX: u16 = 16_000;
+/// Datagrams of stock quinn that it sends many of by one call, at most: it hands over ten
+/// (`MAX_TRANSMIT_SEGMENTS`), and a message of UDP has no room for more bytes.
+pub const STOCK_TOGETHER_MAX: usize = MESSAGE_BYTES_MAX / STOCK_SEGMENTS;
+const STOCK_SEGMENTS: usize = 10;
 /// Of a request: how many bytes to send back.
 const REQUEST_BYTES: usize = 8;
 
@@ -304,16 +314,32 @@ pub fn endpoint(
 
 /// How connections transfer: windows for more than is under way on most paths. With
 /// `payload_bytes` the path is known to carry such datagrams; else it is probed.
-pub fn transport(payload_bytes: Option<u16>) -> TransportConfig {
+pub fn transport(offload: &Offload, payload_bytes: Option<u16>) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
         .stream_receive_window(WINDOW_BYTES.into())
         .send_window(u64::from(WINDOW_BYTES));
     if let Some(bytes) = payload_bytes {
-        let known = transport.mtu_discovery_config(None);
-        known.initial_mtu(bytes).min_mtu(bytes);
+        let first = bytes.min(FIRST_BYTES_MAX);
+        transport.initial_mtu(first).min_mtu(first);
+        let mut probing = MtuDiscoveryConfig::default();
+        probing.upper_bound(bytes);
+        transport.mtu_discovery_config((first < bytes).then_some(probing));
+        // Where they do not fit, the kernel refuses them, and quinn-udp says nothing of it.
+        let fits = usize::from(bytes) <= STOCK_TOGETHER_MAX;
+        transport.enable_segmentation_offload(fits || !offload.is_stock);
+        let mut cubic = CubicConfig::default();
+        cubic.initial_window(initial_window(bytes));
+        transport.congestion_controller_factory(Arc::new(cubic));
     }
     transport
+}
+
+/// Bytes that a connection may send before it knows its path (RFC 9002 §7.2), for
+/// datagrams of that size: quinn's own is what 1472 bytes have.
+pub fn initial_window(payload_bytes: u16) -> u64 {
+    let bytes = u64::from(payload_bytes.min(FIRST_BYTES_MAX));
+    (10 * bytes).min((2 * bytes).max(14_720))
 }
 
 /// What a server's connections sent until they ended.
@@ -388,17 +414,24 @@ async fn answer(mut send: SendStream, mut receive: RecvStream) -> Result<(), Tra
             None => return Err(TransferError::Request { got }),
         }
     }
-    drain(&mut receive).await?;
+    let _ = drain(&mut receive, &mut |_| ControlFlow::Continue(())).await?;
     fill(&mut send, u64::from_be_bytes(request)).await
 }
 
-/// Reads a stream to its end; how many bytes it had.
-async fn drain(receive: &mut RecvStream) -> Result<u64, TransferError> {
+/// Reads a stream to its end, or until `watch`, which is told how much has come, wants no
+/// more; how many bytes it had.
+async fn drain(
+    receive: &mut RecvStream,
+    watch: &mut impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<ControlFlow<u64, u64>, TransferError> {
     let mut bytes = 0;
     while let Some(chunk) = receive.read_chunk(CHUNK_BYTES, true).await? {
         bytes += chunk.bytes.len() as u64;
+        if watch(bytes).is_break() {
+            return Ok(ControlFlow::Break(bytes));
+        }
     }
-    Ok(bytes)
+    Ok(ControlFlow::Continue(bytes))
 }
 
 /// Writes so many bytes, and the stream's end.
@@ -424,16 +457,45 @@ pub async fn transfer(
     upload: u64,
     download: u64,
 ) -> Result<(), TransferError> {
-    let (mut send, mut receive) = connection.open_bi().await?;
-    send.write_all(&download.to_be_bytes()).await?;
+    let (mut send, receive) = request(connection, download).await?;
     fill(&mut send, upload).await?;
-    let got = drain(&mut receive).await?;
-    match got == download {
-        true => Ok(()),
-        false => Err(TransferError::Length {
-            asked: download,
-            got,
-        }),
+    let all = receive_all(receive, download, |_| ControlFlow::Continue(()));
+    all.await.map(drop)
+}
+
+/// Receives so many bytes on a stream of its own, or fewer: `watch` is told how many have
+/// come, and says when it wants no more. How many came.
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn download(
+    connection: &Connection,
+    bytes: u64,
+    watch: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<u64, TransferError> {
+    let (mut send, receive) = request(connection, bytes).await?;
+    fill(&mut send, 0).await?;
+    receive_all(receive, bytes, watch).await
+}
+
+async fn request(
+    connection: &Connection,
+    download: u64,
+) -> Result<(SendStream, RecvStream), TransferError> {
+    let (mut send, receive) = connection.open_bi().await?;
+    send.write_all(&download.to_be_bytes()).await?;
+    Ok((send, receive))
+}
+
+async fn receive_all(
+    mut receive: RecvStream,
+    asked: u64,
+    mut watch: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<u64, TransferError> {
+    match drain(&mut receive, &mut watch).await? {
+        ControlFlow::Break(got) => Ok(got),
+        ControlFlow::Continue(got) if got == asked => Ok(got),
+        ControlFlow::Continue(got) => Err(TransferError::Length { asked, got }),
     }
 }
 

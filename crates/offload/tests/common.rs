@@ -40,7 +40,7 @@ pub fn identity() -> &'static Identity {
     IDENTITY.get_or_init(|| Identity::generate(&["localhost"]).unwrap())
 }
 
-fn offload(kind: Kind) -> Offload {
+pub fn offload(kind: Kind) -> Offload {
     match kind {
         Kind::Stock => Offload::stock(rustls::crypto::ring::default_provider()),
         Kind::Ours(backend, together) => Offload::new(&crypto::by_name(backend).unwrap(), together),
@@ -50,7 +50,7 @@ fn offload(kind: Kind) -> Offload {
     }
 }
 
-fn wanted() -> Wanted<'static> {
+pub fn wanted() -> Wanted<'static> {
     Wanted {
         trust: Trust::Only(identity()),
         suite: None,

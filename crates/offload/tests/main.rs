@@ -6,5 +6,6 @@ mod faults;
 mod handshakes;
 mod last;
 mod pressure;
+mod sizes;
 mod transfers;
 mod updates;

@@ -21,6 +21,7 @@ mod guests;
 mod host;
 mod interrupts;
 mod iommu;
+pub mod kept;
 mod kernel;
 mod kvm;
 mod libraries;

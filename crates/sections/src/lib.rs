@@ -11,8 +11,14 @@ pub mod disk_modes;
 pub mod disk_speed;
 pub mod kspeed;
 pub mod probe;
+pub mod quic_buffers;
 pub mod quic_packets;
+pub mod quic_profile;
+pub mod quic_share;
+pub mod quic_streams;
 pub mod quic_transfer;
+pub mod rfc2544;
+pub mod router_bgp;
 pub mod router_paths;
 pub mod router_scaling;
 pub mod router_tcp;
@@ -108,6 +114,10 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(disk_speed::DiskSpeed, "disk-speed"),
     kind!(quic_packets::QuicPackets, "quic-packets"),
     kind!(quic_transfer::QuicTransfer, "quic-transfer"),
+    kind!(quic_profile::QuicProfile, "quic-profile"),
+    kind!(quic_streams::QuicStreams, "quic-streams"),
+    kind!(quic_share::QuicShare, "quic-share"),
+    kind!(quic_buffers::QuicBuffers, "quic-buffers"),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),
@@ -124,8 +134,9 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(router_throughput::OfNative, "router-native"),
     kind!(router_throughput::OfHomes, "router-os-level"),
     kind!(router_scaling::Scaling, "router-scaling"),
-    kind!(router_paths::Paths, "router-paths"),
+    kind!(router_paths::Paths, "router-paths", "router-churn"),
     kind!(router_tcp::Tcp, "router-tcp"),
+    kind!(router_bgp::NAME, router_bgp::parse, None, ["router-bgp"]),
 ];
 
 /// Answers on standard output what standard input asks.

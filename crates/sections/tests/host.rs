@@ -540,6 +540,22 @@ fn tcp_is_measured_one_way_and_both() {
 }
 
 #[test]
+fn frames_pass_while_a_table_comes_by_bgp() {
+    timed("router-bgp", "routes = 2000", |ran| {
+        let phases = ran.values("phase");
+        assert_eq!(phases.len(), 5, "{phases:?}");
+        assert_eq!(ran.values("path").len(), 2);
+        for point in ran.points() {
+            let routes = point.metric("routes").map(|metric| metric.value);
+            let phase = point.dimensions["phase"].to_string();
+            if ["loading", "withdrawing"].contains(&phase.as_str()) {
+                testing::certainly!(routes == Some(2000.0), "{point:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn paths_carry_ipv6_both_ways() {
     let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-fib', 'af-xdp:interrupt:32']\nframe = 128\nipv6 = true\ntwo_way = true\ndestinations = [1]\nroutes = []";
     timed("router-paths", text, |ran| {

@@ -1,5 +1,5 @@
 //! The rigs of the sections of the kit, on this host: an interrupt ends a trial
-//! of a minute within a second, and leaves what was measured.
+//! of a minute within seconds, and leaves what was measured.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,8 +9,9 @@ use trial::{Event, PlanError, Probe, RunError, Sink};
 
 /// After the first trial began, the user presses Ctrl-C.
 const AFTER: Duration = Duration::from_millis(300);
-/// How long it may take then.
-const WITHIN: Duration = Duration::from_secs(1);
+/// How long it may take then, on a host that other tests keep busy: alone no section
+/// takes a second, and a trial takes a minute.
+const WITHIN: Duration = Duration::from_secs(5);
 
 /// Interrupts some time after the first round has begun.
 struct Impatient {
@@ -35,7 +36,7 @@ impl Sink for Impatient {
 }
 
 #[test]
-fn an_interrupt_ends_a_long_trial_within_a_second() {
+fn an_interrupt_ends_a_long_trial_within_seconds() {
     testing::timed(|| {
         for kind in SECTIONS.iter().filter(|kind| kind.kit.is_some()) {
             let parsed = |table: &str| (kind.parse)(table.parse().expect("toml"));

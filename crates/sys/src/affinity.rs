@@ -59,6 +59,22 @@ pub fn pin_to(cpu: usize) -> Result<(), PinError> {
 /// # Panics
 /// At a CPU from 1,024 on, which [`allowed_cpus`] does not name.
 pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
+    keep(None, cpus)
+}
+
+/// Keeps another thread to `cpus`, or a process that has one thread: by its number.
+///
+/// # Errors
+/// As [`keep_to`]; and where there is no such thread, or it is another user's.
+///
+/// # Panics
+/// As [`keep_to`].
+pub fn keep_thread_to(thread: i32, cpus: &[usize]) -> io::Result<()> {
+    let thread = rustix::process::Pid::from_raw(thread).ok_or(io::ErrorKind::InvalidInput)?;
+    keep(Some(thread), cpus)
+}
+
+fn keep(thread: Option<rustix::process::Pid>, cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
         assert!(
@@ -67,7 +83,7 @@ pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
         );
         set.set(cpu);
     }
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(sched_setaffinity(thread, &set)?)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -15,6 +15,7 @@ pub mod packet;
 pub mod plain;
 pub mod process;
 pub mod program;
+pub mod quiescence;
 pub mod readable;
 pub mod ready;
 pub mod ring;

@@ -21,7 +21,7 @@ pub struct TapMode {
 
 /// Makes a link in the calling thread's network namespace, or opens a further
 /// queue of one. A read or write of the file is one frame; where there is none
-/// it fails with `WouldBlock`. The link goes with the last of its files.
+/// it fails with `WouldBlock`. The link goes with the last of its files, unless it is kept ([`keep`]).
 ///
 /// # Errors
 /// `InvalidInput` for a name of other than 1 to 15 bytes; else from
@@ -37,6 +37,19 @@ pub fn open(name: &str, mode: TapMode) -> io::Result<OwnedFd> {
         bound(&file, bytes)?;
     }
     Ok(file.into())
+}
+
+/// The link stays when its files are closed, and goes with its namespace.
+///
+/// # Errors
+/// Of a file that [`open`] did not give.
+pub fn keep(file: &File) -> io::Result<()> {
+    let is_kept: libc::c_ulong = 1;
+    // SAFETY: TUNSETPERSIST takes a number, no pointer.
+    if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST, is_kept) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 fn bound(file: &File, bytes: libc::c_int) -> io::Result<()> {

@@ -109,13 +109,8 @@ impl Histogram {
             .filter(|(q, _)| self.len() as f64 * (1.0 - q) >= BEYOND_MIN - 1e-6);
         let quantiles = stated.filter_map(|(q, name)| Some((*name, self.quantile_ns(*q)?)));
         let longest = self.max_ns().map(|ns| ("latency_max_us", ns));
-        let metric = |(name, ns): (&str, u64)| Metric {
-            name: name.to_owned(),
-            unit: "µs".to_owned(),
-            direction: Direction::Lower,
-            value: ns as f64 / 1e3,
-            samples: Vec::new(),
-        };
+        let metric =
+            |(name, ns): (&str, u64)| Metric::new(name, "µs", Direction::Lower, ns as f64 / 1e3);
         quantiles.chain(longest).map(metric).collect()
     }
 }

@@ -31,3 +31,16 @@ pub struct Metric {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<f64>,
 }
+
+impl Metric {
+    /// One value, of no repetition.
+    pub fn new(name: &str, unit: &str, direction: Direction, value: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            direction,
+            value,
+            samples: Vec::new(),
+        }
+    }
+}

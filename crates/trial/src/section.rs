@@ -17,6 +17,8 @@ pub struct Plan {
     /// What it creates on the host outside the run's folder, e.g. namespaces.
     pub creates: Vec<String>,
     pub downloads: Vec<String>,
+    /// What it changes on the host and puts back, e.g. the ports it was given.
+    pub changes: Vec<String>,
     pub job: Job,
 }
 

@@ -35,6 +35,13 @@ impl Spread {
         mixed.wrapping_mul(FACTOR) & self.mask
     }
 
+    /// Of so many sources, a power of two, the one of a frame, from 0: in each round
+    /// another for each destination, so that each of both meets each of the others.
+    pub fn source_turn(self, sequence: u64, sources: u32) -> u32 {
+        let round = sequence >> self.mask.trailing_ones();
+        (sequence as u32 & self.mask).wrapping_add(round as u32) & (sources - 1)
+    }
+
     pub fn shift(self) -> u32 {
         self.shift
     }
@@ -44,6 +51,17 @@ impl Spread {
 mod tests {
     use super::*;
     use std::collections::HashMap;
+
+    #[test]
+    fn each_source_meets_each_destination() {
+        for (destinations, sources) in [(1, 4), (4, 16), (16, 4), (16, 16), (16, 1)] {
+            let spread = Spread::over(destinations).unwrap();
+            let all = u64::from(destinations * sources * destinations.max(sources));
+            let pairs = (0..all).map(|at| (spread.turn(at), spread.source_turn(at, sources)));
+            let pairs: std::collections::HashSet<_> = pairs.collect();
+            assert_eq!(pairs.len() as u32, destinations * sources);
+        }
+    }
 
     #[test]
     fn every_round_has_each_once() {

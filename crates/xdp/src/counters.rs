@@ -29,12 +29,14 @@ pub enum Reason {
     /// The first frame to a neighbour that was not heard of for a while: the kernel
     /// asks whether it is still there.
     Stale,
+    /// Its route is one that only the kernel follows, e.g. with several next hops.
+    Special,
     /// None of these.
     Other,
 }
 
 impl Reason {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::NotIp,
         Self::OtherHost,
         Self::Vlan,
@@ -52,6 +54,7 @@ impl Reason {
         Self::SwitchedOff,
         Self::Unwatched,
         Self::Stale,
+        Self::Special,
         Self::Other,
     ];
 }
@@ -64,6 +67,9 @@ pub struct Counters {
     pub dropped: u64,
     pub hits: u64,
     pub misses: u64,
+    /// When a frame was forwarded last, by the kernel's ticks
+    /// ([`Look::ticks`](crate::path::Look::ticks)).
+    pub last_ticks: u64,
     /// Frames handed to the kernel, by [`Reason`] in its order.
     passed: [u64; Reason::ALL.len()],
 }
@@ -91,11 +97,15 @@ impl Counters {
             dropped,
             hits,
             misses,
+            last_ticks,
             passed,
         } = self;
-        let fields = [received, forwarded, dropped, hits, misses];
-        for (index, field) in fields.into_iter().chain(passed).enumerate() {
-            *field += number(value, index);
+        let counts = [received, forwarded, dropped, hits, misses];
+        let ticks = counts.len();
+        let counts = (0..).zip(counts).chain((ticks + 1..).zip(passed));
+        for (index, count) in counts {
+            *count += number(value, index);
         }
+        *last_ticks = number(value, ticks).max(*last_ticks);
     }
 }

@@ -14,6 +14,7 @@ mod attached;
 mod counters;
 mod dry_run;
 mod generator;
+mod mapped;
 mod object;
 mod pass;
 pub mod path;

@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use libbpf_rs::{MapCore, MapHandle, MapImpl, ObjectBuilder, PrintLevel, ProgramImpl};
 use sys::failure::Failure;
 
+use crate::mapped::Mapped;
+
 /// Bytes of an object, aligned as ELF wants them.
 #[repr(C, align(8))]
 pub(crate) struct Aligned<B: ?Sized>(pub B);
@@ -164,6 +166,14 @@ impl Map {
             .lookup_percpu(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
             .map(Option::unwrap_or_default)
             .map_err(self.cannot(|| format!("read entry {key}")))
+    }
+
+    /// Global data of a program, in this process's memory, as long as these bytes.
+    pub fn mapped(&self, bytes: usize) -> Result<Mapped, Failure> {
+        Mapped::new(self.handle.as_fd(), bytes).map_err(Failure::of(format!(
+            "cannot map {bytes} bytes of map {} of the BPF object {}; it takes Linux 5.5 or newer",
+            self.name, self.object
+        )))
     }
 
     /// Its number, by which the kernel names what belongs to it.

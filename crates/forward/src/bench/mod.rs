@@ -11,10 +11,11 @@
 //! ```
 
 mod ceiling;
+mod churn;
 mod error;
-mod offer;
+pub(crate) mod offer;
 mod one;
-mod ports;
+pub(crate) mod ports;
 mod rack;
 mod result;
 mod setup;
@@ -27,6 +28,6 @@ pub use error::BenchError;
 pub use offer::{Directions, Offer};
 pub use one::Bench;
 pub use rack::Rack;
-pub use result::{DirectionResult, TrialResult};
+pub use result::{Changes, DirectionResult, TrialResult};
 pub use setup::{PortKind, Setup};
 pub use tcp::TcpResult;

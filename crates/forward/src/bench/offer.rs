@@ -7,7 +7,7 @@ use super::setup::{PortKind, Setup};
 use crate::tester::line::{self, IMIX, Shape};
 use crate::tester::stream::{FrameSize, Link, Stream};
 use crate::topology::plan::{self, Side};
-use crate::topology::{Family, Spec};
+use crate::topology::{Family, Routes, Spec};
 
 /// Longest trial: an hour. RFC 2544, section 24, asks for 60 s.
 pub const DURATION_MAX: Duration = Duration::from_secs(3600);
@@ -20,7 +20,7 @@ pub const IN_FLIGHT_MIN: u32 = 128;
 const PACKET_BYTES_MAX: u32 = 1500;
 
 /// What Ethernet adds: addresses and type 14, frame check sequence 4.
-const ETHERNET_BYTES: u32 = 18;
+pub(crate) const ETHERNET_BYTES: u32 = 18;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Directions {
@@ -40,6 +40,11 @@ pub struct Offer {
     pub family: Family,
     /// Different destinations: a power of two up to 65,536.
     pub destinations: u32,
+    /// Different sources, hosts on the link: a power of two up to 32,768, with IPv6 one;
+    /// each sends to each destination.
+    pub sources: u32,
+    /// Routes of the table that become others meanwhile, each second.
+    pub changes_per_s: u32,
     /// Maximum number of frames each way: a burst (RFC 2544, section 26.4).
     pub frames_max: Option<u64>,
     /// Maximum number of frames under way each way: sent, with no newer frame
@@ -61,6 +66,8 @@ impl Default for Offer {
             directions: Directions::OneWay,
             family: Family::V4,
             destinations: 1,
+            sources: 1,
+            changes_per_s: 0,
             frames_max: None,
             in_flight_max: None,
         }
@@ -97,7 +104,14 @@ impl Offer {
             )));
         }
         self.check_size(setup)?;
-        plan::addresses(&setup.topology, Side::Zero, self.family, self.destinations)?;
+        let ends = (self.sources, self.destinations);
+        plan::addresses(&setup.topology, Side::Zero, self.family, ends)?;
+        if self.changes_per_s > 0 && setup.topology.routes == Routes::Networks {
+            return Err(BenchError::Offer(format!(
+                "{} changes of routes a second without a table of routes: none is possible",
+                self.changes_per_s
+            )));
+        }
         Ok(())
     }
 
@@ -113,7 +127,7 @@ impl Offer {
             trial,
             id: u8::from(from == Side::One),
             link,
-            addresses: plan::addresses(spec, from, self.family, self.destinations)?,
+            addresses: plan::addresses(spec, from, self.family, (self.sources, self.destinations))?,
             size: self.size,
             rate_pps: self.rate_pps,
             duration: self.duration,
@@ -161,7 +175,7 @@ mod tests {
         let setup = Setup::new(Cpus::among(&[0, 1]));
         assert!(Offer::default().check(&setup).is_ok());
         type Change = fn(&mut Offer);
-        let cases: [(&str, Change); 7] = [
+        let cases: [(&str, Change); 8] = [
             ("NaN", |offer| offer.rate_pps = Some(f64::NAN)),
             ("-1", |offer| offer.rate_pps = Some(-1.0)),
             ("0ns", |offer| offer.duration = Duration::ZERO),
@@ -169,6 +183,7 @@ mod tests {
             ("63", |offer| offer.size = FrameSize::Fixed(63)),
             ("1519", |offer| offer.size = FrameSize::Fixed(1519)),
             ("84", |offer| offer.family = Family::V6),
+            ("7 changes", |offer| offer.changes_per_s = 7),
         ];
         for (value, change) in cases {
             let mut offer = Offer::default();

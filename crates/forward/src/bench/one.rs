@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use trial::Verdict;
 
+use super::churn::Churn;
 use super::ports::{self, Place};
-use super::result::DirectionResult;
+use super::result::{Changes, DirectionResult};
 use super::start::{Started, start};
 use super::usage::{Usage, Watched};
 use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult, ceiling, tcp, together};
@@ -33,11 +34,13 @@ pub struct Bench {
     started: Started,
     tester_has_addresses: bool,
     trials: u8,
+    /// Changes of routes so far.
+    changes: u64,
     warm_for: Option<Kind>,
 }
 
 /// The parts of an offer that decide which of a router's caches it fills.
-type Kind = (FrameSize, Family, Directions, u32);
+type Kind = (FrameSize, Family, Directions, u32, u32);
 
 fn kind(offer: &Offer) -> Kind {
     (
@@ -45,6 +48,7 @@ fn kind(offer: &Offer) -> Kind {
         offer.family,
         offer.directions,
         offer.destinations,
+        offer.sources,
     )
 }
 
@@ -76,6 +80,7 @@ impl Bench {
             ports: None,
             tester_has_addresses: false,
             trials: 0,
+            changes: 0,
             warm_for: None,
         };
         bench.started.limit(setup.cpu_limit)?;
@@ -253,6 +258,18 @@ impl Bench {
         Ok(self.started.router.counters()?)
     }
 
+    /// Changes the table of routes from now on, if the offer says so.
+    pub(super) fn churn(&self, offer: &Offer) -> Result<Option<Churn>, BenchError> {
+        let topology = &self.started.topology;
+        (offer.changes_per_s > 0)
+            .then(|| Churn::start(topology, offer.changes_per_s, self.changes))
+            .transpose()
+    }
+
+    pub(super) fn note_changes(&mut self, changes: u64) {
+        self.changes += changes;
+    }
+
     fn open_ports(&self) -> Result<[Port; 2], BenchError> {
         let [zero, one] = self.started.topology.sides();
         let place = |side| Place::of(side, &self.setup.topology);
@@ -312,6 +329,7 @@ impl Bench {
         Ok(TrialResult {
             offer: *offer,
             router: counters.since(before),
+            changes: Changes::default(),
             router_cpu: used.cpu,
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
             sink_cpu_ns: directions.iter().map(|way| way.counting.cpu_ns).sum(),
@@ -340,11 +358,18 @@ impl Bench {
             threaded: Some(self.is_threaded()),
             own_cpu: Some(own_cpu),
             waited_behind: result.seen.waited_behind,
+            kept_waiting: None,
+            lost_by_ports: 0,
         };
         result.verdict = result.verdict_for(match result.offer.rate_pps {
             Some(_) => Claim::WITHOUT_LOSS,
             None => Claim::Rate,
         });
+        if result.verdict.is_valid()
+            && let Some(short) = result.short_of_changes()
+        {
+            result.verdict = short;
+        }
     }
 
     /// Whether the kernel's threads still receive for the router; another program may

@@ -2,12 +2,24 @@
 
 use std::time::Duration;
 
-use trial::Verdict;
+use trial::{Validity, Verdict};
 
 use super::offer::Offer;
 use crate::router::{Counters, Cpu};
 pub use crate::tester::trial::Direction as DirectionResult;
 use crate::tester::validity::{Claim, Evidence, OwnCpu, Seen};
+
+/// Of the changes of routes that were asked for.
+const CHANGES_MIN: f64 = 0.95;
+
+/// What became of the routes of a router's table while a trial ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// Routes that became others.
+    pub made: u64,
+    /// In it they were made: the trial, and what it waited for after its last frame.
+    pub time: Duration,
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialResult {
@@ -15,6 +27,7 @@ pub struct TrialResult {
     /// From port 0 to 1, then, in a two-way trial, from 1 to 0.
     pub directions: Vec<DirectionResult>,
     pub router: Counters,
+    pub changes: Changes,
     /// CPU time of the router while frames were sent: what it used before the
     /// first and after the last, spinning or emptying queues, is no part.
     pub router_cpu: Cpu,
@@ -89,6 +102,21 @@ impl TrialResult {
             counters: Some(self.router),
             seen: &self.seen,
         }
+    }
+
+    /// Why it is not a trial at the changes that were asked for, if so.
+    pub(super) fn short_of_changes(&self) -> Option<Verdict> {
+        let Changes { made, time } = self.changes;
+        let asked = f64::from(self.offer.changes_per_s) * time.as_secs_f64();
+        // One more or less is the moment at which it began.
+        let is_short = (made as f64) < CHANGES_MIN * asked - 1.0;
+        is_short.then(|| {
+            Verdict::new(
+                Validity::GeneratorBound,
+                format!("{made} of {asked:.0} routes became others"),
+                "ask for fewer changes, or give them a CPU of their own",
+            )
+        })
     }
 
     /// CPU time of the router while frames were sent, ns.

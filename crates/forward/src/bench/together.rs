@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::churn::Churn;
+use super::result::Changes;
 use super::usage::Usage;
 use super::{Bench, BenchError, Offer, TrialResult};
 use crate::tester::trial::{HostUse, Placement, run};
@@ -75,6 +77,9 @@ pub(super) fn send(
         streams.push(bench.streams(offer)?);
     }
     let counts: Vec<_> = streams.iter().map(Vec::len).collect();
+    let churns = benches.iter().zip(offers);
+    let churns: Result<Vec<_>, _> = churns.map(|(bench, offer)| bench.churn(offer)).collect();
+    let churns = churns?;
     let (mut ways, mut watched) = (Vec::new(), Vec::new());
     for (bench, streams) in benches.iter_mut().zip(streams) {
         let (own, router) = bench.parts(streams);
@@ -86,14 +91,22 @@ pub(super) fn send(
     };
     let ran = run(&mut ways, &placement, residual, &mut read, go_on)?;
     drop(ways);
+    let mut changes = Vec::new();
+    for churn in churns {
+        changes.push(churn.map_or_else(|| Ok(Changes::default()), Churn::end)?);
+    }
     let [first, last] = ran.readings;
     let used = last?.into_iter().zip(first?);
     let mut directions = ran.directions.into_iter();
     let mut results = Vec::new();
     let parts = benches.iter_mut().zip(offers).zip(begun).zip(counts);
-    for ((((bench, offer), before), count), (last, first)) in parts.zip(used) {
+    for (((((bench, offer), before), count), (last, first)), changes) in
+        parts.zip(used).zip(changes)
+    {
         let own = directions.by_ref().take(count).collect();
-        results.push(bench.finish(offer, own, before, last.since(first))?);
+        let result = bench.finish(offer, own, before, last.since(first))?;
+        bench.note_changes(changes.made);
+        results.push(TrialResult { changes, ..result });
     }
     Ok((results, ran.host))
 }

@@ -41,6 +41,9 @@ pub struct Link {
 pub enum Addresses {
     V4 {
         source: std::net::Ipv4Addr,
+        /// Different sources from that one on, 1 to [`DESTINATIONS_MAX`], a power of
+        /// two.
+        sources: u32,
         first: std::net::Ipv4Addr,
         /// Different destinations, 1 to [`DESTINATIONS_MAX`], a power of two.
         count: u32,

@@ -25,6 +25,7 @@ pub(crate) fn stream(rate_pps: Option<f64>) -> Stream {
         },
         addresses: Addresses::V4 {
             source: Ipv4Addr::new(192, 0, 2, 2),
+            sources: 1,
             first: Ipv4Addr::new(198, 19, 0, 1),
             count: 1,
             stride: 1,

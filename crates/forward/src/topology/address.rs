@@ -121,6 +121,11 @@ fn router(topology: &Topology, side: Side, family: Family) -> Result<(), Network
     let index = inside.link(link)?.index;
     let behind = std::iter::once(plan::network_behind(side, family));
     add_routes(&mut inside, behind, gateway, index)?;
+    if family == Family::V4 {
+        let mac = topology.side(side).tester_mac;
+        inside.add_address(link, plan::hosts_router(side).into(), plan::HOSTS_BITS)?;
+        inside.set_neighbour(link, plan::second_gateway(side).into(), mac)?;
+    }
     if let (Family::V4, Routes::Table(count)) = (family, topology.spec().routes) {
         let table = plan::table_behind(side, count);
         add_routes(&mut inside, table, gateway, index)?;

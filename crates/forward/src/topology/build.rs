@@ -58,7 +58,7 @@ impl Topology {
         router: Namespace,
     ) -> Result<Self, NetworkError> {
         assert_eq!(spec.check(), Ok(()), "checked by the caller");
-        quiet(&router, spec)?;
+        quiet(&router, spec.ipv6)?;
         let between = match spec.attachment {
             Attachment::Direct => None,
             Attachment::Bridged => Some(Namespace::create(journal, &tag.name("between")?)?),
@@ -136,7 +136,7 @@ fn build_side(
 ) -> Result<Built, NetworkError> {
     let names = SideNames::over(tag, side, spec.wires.pair(side))?;
     let tester = Namespace::create(journal, &names.tester_namespace)?;
-    silence(&tester, spec)?;
+    silence(&tester, spec.ipv6)?;
     let ends = Ends {
         tester: &tester,
         router,
@@ -162,9 +162,9 @@ fn build_side(
 }
 
 /// For a tester's namespace: its ports send only what the tester gives them.
-pub(super) fn silence(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
-    quiet(namespace, spec)?;
-    if spec.ipv6 {
+pub(crate) fn silence(namespace: &Namespace, ipv6: bool) -> Result<(), NetworkError> {
+    quiet(namespace, ipv6)?;
+    if ipv6 {
         // No link-local address, so no discovery and no reports of groups.
         namespace.set_sysctl("ipv6/conf/default/addr_gen_mode", "1")?;
     }
@@ -173,11 +173,11 @@ pub(super) fn silence(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkE
 
 /// Turns off what a link does on its own when it comes up, which would count as
 /// foreign frames, and what depends on the host's own settings.
-fn quiet(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
+fn quiet(namespace: &Namespace, ipv6: bool) -> Result<(), NetworkError> {
     for group in ["all", "default"] {
         namespace.set_sysctl(&format!("ipv4/conf/{group}/rp_filter"), "0")?;
     }
-    if !spec.ipv6 {
+    if !ipv6 {
         return no_ipv6(namespace);
     }
     namespace.set_sysctl("ipv6/conf/default/accept_dad", "0")?;

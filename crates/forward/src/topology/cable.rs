@@ -49,7 +49,7 @@ impl Cable {
 fn make(journal: &Journal, tag: &Tag, spec: &Spec, side: Side) -> Result<End, NetworkError> {
     let names = SideNames::new(tag, side)?;
     let namespace = Namespace::create(journal, &names.tester_namespace)?;
-    super::build::silence(&namespace, spec)?;
+    super::build::silence(&namespace, spec.ipv6)?;
     Ok(End {
         namespace,
         link: names.tester,

@@ -16,13 +16,13 @@
 //! topologies.
 
 pub mod address;
-mod build;
+pub(crate) mod build;
 mod cable;
 mod error;
 mod names;
 pub mod plan;
 mod spec;
-mod wires;
+pub(crate) mod wires;
 
 pub use build::{Built, Topology};
 pub use cable::{Cable, End};

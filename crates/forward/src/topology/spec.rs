@@ -2,14 +2,14 @@
 
 use std::io;
 
-use super::plan::Side;
+use super::plan::{SOURCES_MAX, Side};
 use crate::tester::stream::DESTINATIONS_MAX;
 
 /// The most queues of a port: more than a host of today has CPUs for.
 pub const QUEUES_MAX: u32 = 64;
 
 /// The most routes of a table: all /25 networks of 10.0.0.0/8.
-pub const ROUTES_MAX: u32 = 131_072;
+pub const ROUTES_MAX: u32 = 1 << 20;
 
 /// The least and most MTU: RFC 8200, section 5, and a veth's own limit.
 pub const MTU_RANGE: std::ops::RangeInclusive<u32> = MTU_MIN..=MTU_MAX;
@@ -238,6 +238,8 @@ pub enum SpecError {
     Routes(u32),
     #[error("the router has no CPU; name one at least")]
     NoCpu,
+    #[error("{0} sources: a power of two up to {SOURCES_MAX} is possible, with IPv6 one alone")]
+    Sources(u32),
     #[error("{0} destinations: a power of two up to {DESTINATIONS_MAX} is possible")]
     Destinations(u32),
     #[error(
@@ -280,8 +282,8 @@ mod tests {
             (|spec| spec.mtu = 1279, SpecError::Mtu(1279)),
             (|spec| spec.routes = Routes::Table(3), SpecError::Routes(3)),
             (
-                |spec| spec.routes = Routes::Table(200_000),
-                SpecError::Routes(200_000),
+                |spec| spec.routes = Routes::Table(2_000_000),
+                SpecError::Routes(2_000_000),
             ),
             (|spec| spec.cpus.router.clear(), SpecError::NoCpu),
             (

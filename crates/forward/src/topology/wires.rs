@@ -25,14 +25,16 @@ const TAP_OUT_FRAMES: u32 = 8192;
 /// sender's softirq, and takes no frames from XDP. Where the other end could segment
 /// TCP, a veth keeps NAPI for TCP alone (`veth_skb_is_eligible_for_gro`). Checksums
 /// are complete in every frame, as on a wire: an XDP program cannot see a missing
-/// one.
-const OFFLOADS: [(&str, bool); 6] = [
+/// one, nor a tag that lies beside the frame.
+pub(crate) const OFFLOADS: [(&str, bool); 8] = [
     ("rx-gro", true),
     ("tx-tcp-segmentation", false),
     ("tx-tcp-ecn-segmentation", false),
     ("tx-tcp-mangleid-segmentation", false),
     ("tx-tcp6-segmentation", false),
     ("tx-checksum-ip-generic", false),
+    ("tx-vlan-hw-insert", false),
+    ("rx-vlan-hw-parse", false),
 ];
 
 /// Where the ends of one side's wires are.

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod changes;
+mod generated;
 mod mutation;
 mod normal;
 mod plan;
@@ -111,6 +112,16 @@ macro_rules! follows_settings {
             }
 
             #[test]
+            fn with_routes_that_have_an_mtu() {
+                on_pair($subject, settings::route_mtus);
+            }
+
+            #[test]
+            fn with_routes_that_expire() {
+                on_pair($subject, settings::expiring_routes);
+            }
+
+            #[test]
             fn with_several_next_hops() {
                 on_pair($subject, settings::several_hops);
             }
@@ -129,6 +140,29 @@ follows_settings!(kernel_settings, Subject::Kernel);
 follows_settings!(xdp_fib_settings, Subject::Fib);
 follows_settings!(xdp_fib_cached_settings, Subject::FibCached);
 follows_settings!(xdp_cpumap_settings, Subject::CpuMap);
+
+mod any_settings {
+    use super::*;
+
+    fn with(subject: Subject, count: u32) {
+        testing::timed_as_root(|| generated::any_settings(subject, count));
+    }
+
+    #[test]
+    fn kernel() {
+        with(Subject::Kernel, 4);
+    }
+
+    #[test]
+    fn xdp_fib() {
+        with(Subject::Fib, 6);
+    }
+
+    #[test]
+    fn xdp_fib_cached() {
+        with(Subject::FibCached, 12);
+    }
+}
 
 #[test]
 fn every_path_that_routes_by_the_kernels_table_is_compared() {

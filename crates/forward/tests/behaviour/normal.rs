@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use lockgate_forward::topology::plan::{Side, hosts_router};
 use wire::icmp::{self, Over};
 use wire::{EtherType, checksum, ethernet, ipv4, ipv6, protocol};
 
@@ -54,6 +55,9 @@ fn is_dut(address: impl Into<IpAddr>) -> bool {
     let address = address.into();
     let is_link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
     is_link_local
+        || Side::BOTH
+            .map(|side| hosts_router(side).into())
+            .contains(&address)
         || plan::DUT_V4.map(IpAddr::from).contains(&address)
         || plan::DUT_V6.map(IpAddr::from).contains(&address)
         || address == changes::LOCAL_V4

@@ -50,6 +50,8 @@ pub struct Pair {
     pub ignored: fn(&[u8]) -> bool,
     /// For how long a DUT may answer nothing before it counts as mute.
     pub mute_after: Duration,
+    /// See [`FORWARDED_WITHIN`].
+    pub forwarded_within: Duration,
     count: u16,
     late: [usize; 2],
 }
@@ -61,6 +63,7 @@ impl Pair {
             subject,
             ignored: |_| false,
             mute_after: LONG,
+            forwarded_within: FORWARDED_WITHIN,
             count: 0,
             late: [0; 2],
         }
@@ -132,7 +135,12 @@ impl Pair {
             }
         }
         let outputs = rigs.map(|(rig, name)| {
-            let look = collect(rig, ports, count, [patience, self.mute_after]);
+            let look = collect(
+                rig,
+                ports,
+                count,
+                [patience, self.mute_after, self.forwarded_within],
+            );
             look.map_err(|()| {
                 let frame = Summary(input[0].1);
                 Difference(format!("the {name} DUT is mute after {frame}"))
@@ -229,13 +237,13 @@ fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
 }
 
 /// What came until the marks of each port, and for a further time. Without a mark
-/// that is sent on the look ends [`FORWARDED_WITHIN`] later; without one that is
+/// that is sent on the look ends `forwarded_within` later; without one that is
 /// answered it fails.
 fn collect(
     rig: &Rig,
     ports: [bool; 2],
     count: u16,
-    [patience, mute_after]: [Duration; 2],
+    [patience, mute_after, forwarded_within]: [Duration; 3],
 ) -> Result<Look, ()> {
     let began = Instant::now();
     let mut output = Output::default();
@@ -259,7 +267,7 @@ fn collect(
         let has_forwarded = forwards == [true; 2];
         if answers == [true; 2] && end.is_none() {
             let answered = *answered.get_or_insert_with(Instant::now);
-            if has_forwarded || answered.elapsed() > FORWARDED_WITHIN {
+            if has_forwarded || answered.elapsed() > forwarded_within {
                 end = Some(Instant::now() + patience);
             }
         }

@@ -69,9 +69,13 @@ pub fn ipv6_at_the_ports_only(pair: &mut Pair) {
 
 /// Frames are the program's own, not the kernel's, where it has one.
 fn forwards_itself(pair: &mut Pair, frame: &[u8]) {
+    forwards_itself_by(pair, 0, frame);
+}
+
+fn forwards_itself_by(pair: &mut Pair, port: usize, frame: &[u8]) {
     let counted = || {
         let before = pair.subject.path.forwarded().0;
-        pair.same(0, frame);
+        pair.same(port, frame);
         (before, pair.subject.path.forwarded().0)
     };
     testing::until(counted, |(before, after)| {
@@ -202,8 +206,66 @@ pub fn policies(pair: &mut Pair) {
     }
 }
 
+/// Routes may have an MTU of their own, locked or not; longer packets are cut, or their
+/// senders told.
+pub fn route_mtus(pair: &mut Pair) {
+    for mtu in ["mtu 1290", "mtu lock 1290", "mtu 1400", ""] {
+        for command in [
+            "-4 route replace 198.19.0.0/16 via 192.0.2.6",
+            "-6 route replace 2001:2:0:1::/64 via 2001:2:0:ff01::2",
+        ] {
+            if !ip(pair, format!("{command} {mtu}").trim_end()) {
+                return;
+            }
+        }
+        std::thread::sleep(SETTLED);
+        let mut cut = Vec::new();
+        for (port, frame) in catalogue::of_changes() {
+            for _ in 0..2 {
+                if let Err(difference) = pair.compare(port, &frame) {
+                    panic!("{mtu}: {}", difference.0);
+                }
+            }
+        }
+        for length in [1262, 1263] {
+            let header = catalogue::across4(protocol::UDP);
+            let frame = catalogue::udp4_with(&header, &vec![2; length]);
+            pair.same(0, &frame);
+            cut.push(pair.same(0, &frame)[1].len() != 1);
+        }
+        assert_eq!(cut, [false, mtu.contains("1290")], "{mtu}");
+    }
+}
+
+/// A route that the kernel takes away by itself when its time is over, and tells nobody of
+/// before it looks for such.
+pub fn expiring_routes(pair: &mut Pair) {
+    let network = "2001:2:0:1::/96";
+    let second = "via 2001:2:0:b3::7 dev EXIT";
+    for rig in pair.both() {
+        let mut netlink = rig.dut.netlink().unwrap();
+        let address = "2001:2:0:b3::7".parse().unwrap();
+        netlink
+            .set_neighbour(&rig.links[1].0, address, [2, 0, 0, 0, 7, 7])
+            .unwrap();
+    }
+    let frame = catalogue::plain6(0);
+    let goes_to = |pair: &mut Pair| pair.same(0, &frame)[1][0][..6].to_vec();
+    if !ip(pair, &format!("-6 route add {network} {second} expires 2")) {
+        return;
+    }
+    std::thread::sleep(SETTLED);
+    for _ in 0..3 {
+        assert_eq!(goes_to(pair), [2, 0, 0, 0, 7, 7]);
+    }
+    std::thread::sleep(Duration::from_secs(3));
+    for _ in 0..3 {
+        assert_eq!(goes_to(pair), plan::TESTER[1]);
+    }
+}
+
 /// Several next hops: each packet's is the kernel's choice, an ICMP error's that
-/// of the packets it is about.
+/// of the packets it is about. That is so for their destinations only.
 pub fn several_hops(pair: &mut Pair) {
     let second: [IpAddr; 2] = [
         [198, 51, 100, 7].into(),
@@ -239,6 +301,10 @@ pub fn several_hops(pair: &mut Pair) {
         }
     }
     assert_eq!(hops.len(), 2, "{hops:02x?}");
+    // To other destinations as before: port 0's own are behind one hop.
+    for frame in [catalogue::plain4(1), catalogue::plain6(1)] {
+        forwards_itself_by(pair, 1, &frame);
+    }
     for command in [
         "-4 route del 198.19.0.0/16",
         "-6 route del 2001:2:0:1::/64",

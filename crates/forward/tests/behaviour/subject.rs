@@ -157,6 +157,7 @@ fn attached<P: Path + Send>(
         address: plan::DUT[side],
         vlan: None,
         strict_source: false,
+        no_ipv6: false,
     });
     let attach = || Attached::new(load(&ports)).unwrap();
     topology.router().run(attach).unwrap()

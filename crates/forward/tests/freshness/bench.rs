@@ -15,12 +15,13 @@ use net::{Journal, Netlink};
 use sys::packet::{Batch, PacketSocket};
 use wire::{Stamp, TestFrame, stamp_of};
 use xdp::Counters;
-use xdp::path::Fib;
+use xdp::path::{Control, Fib};
 
 use crate::support::{built, spec};
 
 pub const FRAMES: u64 = 8;
 pub const BURST: usize = 64;
+const FRAME_BYTES: u32 = 128;
 /// Maximum time for them on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long to wait for frames that must not come.
@@ -113,9 +114,14 @@ impl Bench {
 
     /// Sends frames and says where they went: all, if some are to come.
     pub fn look(&mut self, comes: bool) -> Outcome {
+        self.look_with(FRAME_BYTES, comes)
+    }
+
+    /// With frames of so many bytes.
+    pub fn look_with(&mut self, frame_bytes: u32, comes: bool) -> Outcome {
         let behind = plan::network_behind(Side::One, self.family);
         let same = [first_of(behind.address); FRAMES as usize];
-        let ways = self.ways(&same, if comes { same.len() } else { 0 });
+        let ways = self.ways_of(frame_bytes, &same, if comes { same.len() } else { 0 });
         let arrived = ways.iter().filter(|way| !way.is_empty()).count();
         assert!(
             arrived == 0 || arrived == same.len(),
@@ -127,8 +133,12 @@ impl Bench {
     /// Sends a frame to each and says where it went, if it came; this many are to
     /// come.
     pub fn ways(&mut self, destinations: &[IpAddr], comes: usize) -> Vec<Outcome> {
+        self.ways_of(FRAME_BYTES, destinations, comes)
+    }
+
+    fn ways_of(&mut self, frame_bytes: u32, destinations: &[IpAddr], comes: usize) -> Vec<Outcome> {
         self.trial = self.trial.wrapping_add(1);
-        self.send(destinations);
+        self.send(frame_bytes, destinations);
         let until = Instant::now() + if comes > 0 { PATIENCE } else { SILENCE };
         let mut arrived = 0;
         let mut ways = vec![Outcome::new(); destinations.len()];
@@ -164,7 +174,20 @@ impl Bench {
         self.look_until(|before, after| after.forwarded - before.forwarded == FRAMES);
     }
 
-    fn send(&self, destinations: &[IpAddr]) {
+    /// Sends some frames and does not look where they go.
+    pub fn send_on(&self) {
+        let behind = plan::network_behind(Side::One, self.family);
+        self.send(FRAME_BYTES, &[first_of(behind.address); FRAMES as usize]);
+    }
+
+    pub fn control(&self) -> Control {
+        match &self.running {
+            Running::Kernel(_) => panic!("the kernel has no program"),
+            Running::Fib(router) => router.program().control(),
+        }
+    }
+
+    fn send(&self, frame_bytes: u32, destinations: &[IpAddr]) {
         let mut batch = Batch::new(BURST);
         for (sequence, &destination) in (0..).zip(destinations) {
             let frame = TestFrame {
@@ -174,7 +197,7 @@ impl Bench {
                 source: plan::tester_address(Side::Zero, self.family),
                 destination,
                 source_port: 5000,
-                frame_bytes: 128,
+                frame_bytes,
             };
             let stamp = Stamp {
                 trial: self.trial,

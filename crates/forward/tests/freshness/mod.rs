@@ -14,17 +14,18 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockgate_forward::topology::Family;
 use lockgate_forward::topology::plan::Side;
 use net::Journal;
 use proptest::prelude::*;
+use xdp::path::LEASE;
 use xdp::{Counters, Reason};
 
 use crate::freshness::bench::{Bench, FRAMES, Outcome, Start, cached, fib, kernel};
 use crate::freshness::changes::{
-    CHANGES, Change, OTHER_NEIGHBOUR, OTHER_ROUTER, entrance, forwarding, neighbour, rename,
+    CHANGES, Change, OTHER_NEIGHBOUR, OTHER_ROUTER, behind, entrance, gateway, neighbour, rename,
 };
 use crate::freshness::held::{Held, Late};
 use testing::is_root;
@@ -129,16 +130,21 @@ fn every_change_is_followed_when_the_watcher_is_late() {
     });
 }
 
-#[test]
-fn nothing_is_stale_when_the_watcher_is_stuck() {
+/// Alone, since watchers are kept from their work.
+fn on_each(test: fn(Bench)) {
     testing::alone_as_root(|| {
         let journal = Journal::open().unwrap();
         for family in FAMILIES {
             for start in [fib, cached] {
-                stuck(Bench::start(&journal, start, family));
+                test(Bench::start(&journal, start, family));
             }
         }
     });
+}
+
+#[test]
+fn nothing_is_stale_when_the_watcher_is_stuck() {
+    on_each(stuck);
 }
 
 /// For its neighbour the program would ask the kernel's tables; its own port it knows
@@ -162,6 +168,42 @@ fn stuck(mut bench: Bench) {
     drop(held);
     bench.entrance = OTHER_ROUTER;
     bench.look_until_forwarded();
+}
+
+#[test]
+fn no_frame_takes_a_withdrawn_route_after_the_lease() {
+    on_each(withdrawn);
+}
+
+/// By the time stamp of the program itself, while frames come and nobody watches.
+fn withdrawn(mut bench: Bench) {
+    bench.look_until_forwarded();
+    let control = bench.control();
+    let held = Held::watchers();
+    let route = behind(&bench, gateway(&bench));
+    bench.inside().remove_route(&route).unwrap();
+    let withdrawn = control.look().unwrap().ticks();
+    let before = bench.running.counters();
+    let until = Instant::now() + 4 * LEASE;
+    while Instant::now() < until {
+        bench.send_on();
+        sleep(Duration::from_millis(1));
+    }
+    let after = bench.running.counters();
+    let unwatched = |counters: &Counters| counters.passed(Reason::Unwatched);
+    assert!(unwatched(&after) > unwatched(&before));
+    let late = after.last_ticks.saturating_sub(withdrawn);
+    assert!(late <= control.lease_ticks(), "{late} ticks");
+    drop(held);
+    testing::until(
+        || {
+            let before = bench.running.counters();
+            bench.look(false);
+            (before, bench.running.counters())
+        },
+        |(before, after)| unwatched(before) == unwatched(after),
+    );
+    assert_eq!(bench.running.counters().forwarded, after.forwarded);
 }
 
 #[test]
@@ -216,12 +258,28 @@ fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
         bench.look_until(|before, after| after.hits - before.hits == FRAMES);
         let router = bench.topology.router();
         router.set_sysctl("ipv4/ip_forward_use_pmtu", "1").unwrap();
-        // The kernel reports no change of this setting: the watcher looks at the next other.
-        forwarding(&bench, "0");
-        forwarding(&bench, "1");
         bench.look_until(|before, after| {
             after.forwarded - before.forwarded == FRAMES && after.hits == before.hits
         });
+    });
+}
+
+/// Nobody is told of this setting: the watcher looks at it.
+#[test]
+fn the_mtu_of_ipv6_is_followed() {
+    testing::timed_as_root(|| {
+        let journal = Journal::open().unwrap();
+        for start in [fib, cached] {
+            let mut bench = Bench::start(&journal, start, Family::V6);
+            bench.look_until_forwarded();
+            let setting = format!("ipv6/conf/{}/mtu", bench.exit());
+            let router = bench.topology.router().clone();
+            for (mtu, comes) in [("1280", false), ("1500", true)] {
+                router.set_sysctl(&setting, mtu).unwrap();
+                sleep(STALE_MAX);
+                assert_eq!(!bench.look_with(1400, comes).is_empty(), comes, "{mtu}");
+            }
+        }
     });
 }
 

@@ -20,7 +20,7 @@ pub const CREATES: &str = "network namespaces lockgate-… with interfaces lg…
 /// # Errors
 /// [`PlanError::NotSupported`] without the privileges, or with one CPU alone.
 pub fn check(probe: &Probe) -> Result<Vec<usize>, PlanError> {
-    privileges(probe, rustix::process::geteuid().is_root())?;
+    namespaces(probe)?;
     let cpus = crate::place::usable_cpus().map_err(|error| PlanError::NotSupported {
         reason: format!("the CPUs that this process may use are not known: {error}"),
         remedy: "mount /proc, or run outside the sandbox".to_owned(),
@@ -32,6 +32,14 @@ pub fn check(probe: &Probe) -> Result<Vec<usize>, PlanError> {
         });
     }
     Ok(cpus)
+}
+
+/// Whether there may be namespaces and interfaces.
+///
+/// # Errors
+/// [`PlanError::NotSupported`] without the privileges.
+pub fn namespaces(probe: &Probe) -> Result<(), PlanError> {
+    privileges(probe, rustix::process::geteuid().is_root())
 }
 
 /// What a probe does not say, being root answers.
@@ -50,7 +58,7 @@ fn privileges(probe: &Probe, is_root: bool) -> Result<(), PlanError> {
     }
     Err(PlanError::NotSupported {
         reason: format!(
-            "routers need namespaces and interfaces of their own, and this process lacks {}",
+            "namespaces and interfaces of its own are needed, and this process lacks {}",
             missing.join(", ")
         ),
         remedy: AS_ROOT.to_owned(),

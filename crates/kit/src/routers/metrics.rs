@@ -116,6 +116,14 @@ pub fn spot(setup: &Setup, offer: &Offer) -> Spot {
     if let Routes::Table(routes) = topology.routes {
         spot = spot.with("routes", number(routes), format!("{routes} routes"));
     }
+    if offer.sources > 1 {
+        let words = format!("{} sources", offer.sources);
+        spot = spot.with("sources", number(offer.sources), words);
+    }
+    if offer.changes_per_s > 0 {
+        let words = format!("{} changes/s", offer.changes_per_s);
+        spot = spot.with("changes_per_s", number(offer.changes_per_s), words);
+    }
     match topology.wires {
         Wires::Veth => spot,
         Wires::Tap => spot.with("wires", "tap", "over taps"),

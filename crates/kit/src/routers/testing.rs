@@ -64,6 +64,7 @@ fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult
         1
     };
     TrialResult {
+        changes: forward::bench::Changes::default(),
         offer: *offer,
         directions: vec![way; ways as usize],
         router: Counters {
@@ -93,6 +94,7 @@ fn stream(offer: &Offer) -> Stream {
         },
         addresses: Addresses::V4 {
             source: none,
+            sources: 1,
             first: none,
             count: offer.destinations,
             stride: 1,

@@ -113,3 +113,27 @@ impl Start {
 }
 
 crate::named!(Start, "start");
+
+/// How a sender finds its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// draft-cardwell-iccrg-bbr-congestion-control-00.
+    Bbr,
+}
+
+impl Congestion {
+    pub const ALL: [Self; 2] = [Self::Cubic, Self::Bbr];
+
+    /// As the kernel calls it, too.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+        }
+    }
+}
+
+crate::named!(Congestion, "congestion control");

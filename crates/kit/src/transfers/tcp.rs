@@ -1,7 +1,8 @@
 //! A client and a server of TCP, with TLS or without: blocking calls, a thread each.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Instant;
@@ -13,22 +14,21 @@ use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, Str
 use sys::clock::thread_cpu;
 
 use super::{
-    Answered, Asked, Course, LIMIT, Stack, Start, Transfer, TransfersError, Turns, failed,
+    Answered, Asked, Congestion, Course, End, Ends, LIMIT, LOOK, Stack, Start, Transfer,
+    TransfersError, Turns, failed,
 };
 use crate::subject::Stopped;
 
 /// Written and read by one call.
 const CHUNK_BYTES: usize = 1 << 18;
-/// What QUIC's stacks use, too.
-const CONGESTION: &str = "cubic";
 
 pub(super) fn serve(
     transfer: Transfer,
+    own: &End,
     identity: &Identity,
-    address: &Sender<SocketAddr>,
-    ended: &Receiver<()>,
+    (address, ended): (&Sender<SocketAddr>, &Receiver<()>),
 ) -> Result<Answered, TransfersError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let listener = TcpListener::bind(own.address)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = Arc::new(perf::server_tls(&provider, identity)?);
     let _ = address.send(listener.local_addr()?);
@@ -40,10 +40,13 @@ pub(super) fn serve(
             break;
         }
         match answer(transfer, &tls, stream) {
-            // That last call, before the client said that it has ended.
-            Err(TransfersError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                break;
-            }
+            Err(TransfersError::Io(error)) => match error.kind() {
+                // That last call, before the client said that it has ended.
+                ErrorKind::UnexpectedEof => break,
+                // It wants no more.
+                ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {}
+                _ => return Err(error.into()),
+            },
             other => other?,
         }
     }
@@ -58,7 +61,7 @@ fn answer(
     tls: &Arc<ServerConfig>,
     mut stream: TcpStream,
 ) -> Result<(), TransfersError> {
-    prepare(&stream)?;
+    prepare(&stream, transfer.congestion)?;
     match transfer.stack {
         Stack::TcpTls => {
             let mut connection = ServerConnection::new(tls.clone())?;
@@ -102,9 +105,9 @@ fn early_request(
 
 pub(super) fn ask(
     transfer: Transfer,
+    ends: &Ends,
     identity: &Identity,
-    server: SocketAddr,
-    course: Course<'_>,
+    (server, course): (SocketAddr, Course<'_>),
 ) -> Result<Asked, Stopped> {
     let wanted = Wanted {
         trust: Trust::Only(identity),
@@ -115,8 +118,12 @@ pub(super) fn ask(
     let tls = perf::client_tls(&provider, &wanted).map_err(|error| failed(error.into()))?;
     let tls = Arc::new(tls);
     let ended = turns(transfer, &tls, server, course);
-    // Wakes the server, which waits for one more.
-    let _ = TcpStream::connect(server);
+    // Wakes the server, which waits for one more; not over a link that may be full.
+    let wake = || TcpStream::connect(server);
+    match &ends.server.namespace {
+        Some(namespace) => drop(namespace.run(wake)),
+        None => drop(wake()),
+    }
     ended
 }
 
@@ -127,13 +134,14 @@ fn turns(
     course: Course<'_>,
 ) -> Result<Asked, Stopped> {
     if transfer.start == Start::ZeroRtt {
-        one(transfer, tls, server, 1, course)?;
+        let watch = &|_| ControlFlow::Continue(());
+        one(transfer, tls, server, (1, Course { watch, ..course }))?;
     }
     let mut turns = Turns::begin(course);
     while !turns.is_over() {
         let begin = Instant::now();
-        one(transfer, tls, server, transfer.bytes, course)?;
-        turns.done(begin)?;
+        let bytes = one(transfer, tls, server, (transfer.bytes, course))?;
+        turns.done(begin, bytes)?;
     }
     Ok(turns.asked(None))
 }
@@ -142,12 +150,12 @@ fn one(
     transfer: Transfer,
     tls: &Arc<ClientConfig>,
     server: SocketAddr,
-    bytes: u64,
-    course: Course<'_>,
-) -> Result<(), Stopped> {
+    (bytes, course): (u64, Course<'_>),
+) -> Result<u64, Stopped> {
     let io = |error: std::io::Error| failed(error.into());
+    let _ = (course.watch)(0);
     let mut stream = TcpStream::connect(server).map_err(io)?;
-    prepare(&stream).map_err(failed)?;
+    prepare(&stream, transfer.congestion).map_err(failed)?;
     match transfer.stack {
         Stack::TcpTls => {
             let name = ServerName::try_from("localhost").expect("a name");
@@ -164,20 +172,22 @@ fn one(
             if !is_early {
                 stream.write_all(&bytes.to_be_bytes()).map_err(io)?;
             }
+            stream.sock.set_read_timeout(Some(LOOK)).map_err(io)?;
             drain(&mut stream, bytes, course)
         }
         _ => {
             stream.write_all(&bytes.to_be_bytes()).map_err(io)?;
+            stream.set_read_timeout(Some(LOOK)).map_err(io)?;
             drain(&mut stream, bytes, course)
         }
     }
 }
 
-fn prepare(stream: &TcpStream) -> Result<(), TransfersError> {
+fn prepare(stream: &TcpStream, congestion: Congestion) -> Result<(), TransfersError> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
-    sockopt::set_tcp_congestion(stream, CONGESTION).map_err(std::io::Error::from)?;
+    sockopt::set_tcp_congestion(stream, congestion.name()).map_err(std::io::Error::from)?;
     Ok(())
 }
 
@@ -193,21 +203,26 @@ fn fill(stream: &mut impl Write, bytes: u64) -> Result<(), TransfersError> {
     Ok(())
 }
 
-fn drain(stream: &mut impl Read, bytes: u64, course: Course<'_>) -> Result<(), Stopped> {
+/// How many bytes came. Reads give up now and then, to look whether it is still wanted.
+fn drain(stream: &mut impl Read, bytes: u64, course: Course<'_>) -> Result<u64, Stopped> {
     let mut chunk = vec![0; CHUNK_BYTES];
-    let (mut left, mut reads) = (bytes, 0_u32);
+    let (mut left, begin) = (bytes, Instant::now());
     while left > 0 {
-        match stream
-            .read(&mut chunk)
-            .map_err(|error| failed(error.into()))?
-        {
-            0 => return Err(failed(TransfersError::Server)),
-            got => left -= (got as u64).min(left),
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(failed(TransfersError::Server)),
+            Ok(got) => left -= (got as u64).min(left),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut if begin.elapsed() < course.limit => {}
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    return Err(failed(TransfersError::Late(course.limit)));
+                }
+                _ => return Err(failed(error.into())),
+            },
         }
-        reads = reads.wrapping_add(1);
-        if reads % 1024 == 0 {
-            course.check()?;
+        course.check()?;
+        if left < bytes && (course.watch)(bytes - left).is_break() {
+            break;
         }
     }
-    Ok(())
+    Ok(bytes - left)
 }

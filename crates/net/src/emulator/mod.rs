@@ -1,6 +1,6 @@
 //! A link with a rate, a delay, a queue that drops what does not fit, and loss: a thread
 //! carries frames between the taps of two namespaces, each at its time, and says how late
-//! it was.
+//! it was. Its thread runs in real time: busy neighbours on its CPU delay no frame.
 
 mod wire;
 
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -61,6 +61,15 @@ pub struct Lateness {
     pub late: u64,
 }
 
+/// What a direction did since the link began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    pub counts: Counts,
+    /// Of what was carried: bytes of frames to or from the port that is watched.
+    pub watched_bytes: u64,
+    pub lateness: Lateness,
+}
+
 /// Beyond it the link is not what it is said to be.
 const LATE_NS: u64 = 1_000_000;
 
@@ -77,12 +86,14 @@ pub struct Emulator {
 struct Shared {
     /// Left to right, and back.
     ways: [Mutex<Way>; 2],
+    watched_port: AtomicU16,
     is_ending: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Way {
     wire: Wire,
+    watched_bytes: u64,
     lateness: Lateness,
     under_way: VecDeque<(u64, Box<[u8]>)>,
 }
@@ -91,6 +102,7 @@ impl Way {
     fn new(shape: Shape) -> Self {
         Self {
             wire: Wire::new(shape),
+            watched_bytes: 0,
             lateness: Lateness::default(),
             under_way: VecDeque::new(),
         }
@@ -122,6 +134,7 @@ impl Emulator {
         let (right, right_file) = end(journal, tag, "right", RIGHT)?;
         let shared = Arc::new(Shared {
             ways: [left_to_right, right_to_left].map(|shape| Mutex::new(Way::new(shape))),
+            watched_port: AtomicU16::new(0),
             is_ending: AtomicBool::new(false),
         });
         let relay = Relay {
@@ -148,9 +161,18 @@ impl Emulator {
         way.wire.counts = counts;
     }
 
-    pub fn counts(&self, direction: Direction) -> (Counts, Lateness) {
+    /// Counts apart what goes to or from a port of TCP or UDP, from now on.
+    pub fn watch(&self, port: u16) {
+        self.shared.watched_port.store(port, Ordering::Relaxed);
+    }
+
+    pub fn traffic(&self, direction: Direction) -> Traffic {
         let way = self.shared.way(direction);
-        (way.wire.counts, way.lateness)
+        Traffic {
+            counts: way.wire.counts,
+            watched_bytes: way.watched_bytes,
+            lateness: way.lateness,
+        }
     }
 
     /// Whether the thread still carries frames.
@@ -182,6 +204,9 @@ fn end(
     let link = tag.interface(name).map_err(named)?;
     let file = open_tap(&namespace, &link, 1, TAP)?.into_iter().next();
     let file = File::from(file.expect("one queue was asked for"));
+    // To remove a link takes the kernel tens of milliseconds of its lock's time. Those
+    // of namespaces that go, it removes together, later.
+    sys::tap::keep(&file).map_err(Failure::of(format!("cannot keep {link}")))?;
     // What a kernel sends of itself would be counted, and would wait in the queue.
     if namespace.sysctl("ipv6/conf/all/disable_ipv6").is_ok() {
         let quiet = namespace.set_sysctl(&format!("ipv6/conf/{link}/disable_ipv6"), "1");
@@ -213,6 +238,8 @@ const WAYS: [(Direction, usize, usize); 2] = [
 impl Relay {
     fn run(self) -> io::Result<()> {
         make_timers_exact();
+        // Where it may not, lateness says what that costs.
+        let _ = sys::schedule::in_real_time(0);
         let mut frame = vec![0; FRAME_BYTES_MAX];
         while !self.shared.is_ending.load(Ordering::Relaxed) {
             let mut next_ns = now_ns() + LOOK_NS;
@@ -258,7 +285,12 @@ impl Relay {
             let late_ns = now_ns - due_ns;
             let (_, frame) = way.under_way.pop_front().expect("it is the front");
             match to.write(&frame) {
-                Ok(_) => {}
+                Ok(_) => {
+                    let port = self.shared.watched_port.load(Ordering::Relaxed);
+                    if has_port(&frame, port) {
+                        way.watched_bytes += frame.len() as u64;
+                    }
+                }
                 // The far end has no room: as a card that has no buffer.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     way.wire.counts.dropped += 1;
@@ -290,4 +322,24 @@ impl Relay {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether a frame is TCP or UDP over IPv4, whole, to or from a port.
+fn has_port(frame: &[u8], port: u16) -> bool {
+    const ETHERNET_BYTES: usize = 14;
+    const IPV4: [u8; 2] = [0x08, 0x00];
+    let Some((ethernet, packet)) = frame.split_at_checked(ETHERNET_BYTES) else {
+        return false;
+    };
+    let is_ipv4 = ethernet[12..] == IPV4;
+    let (Some(first), Some(protocol)) = (packet.first(), packet.get(9)) else {
+        return false;
+    };
+    let header_bytes = usize::from(first & 0x0f) * 4;
+    // TCP and UDP begin with their ports.
+    let Some(ports) = packet.get(header_bytes..header_bytes + 4) else {
+        return false;
+    };
+    let is_one = |bytes: &[u8]| bytes == port.to_be_bytes();
+    is_ipv4 && [6, 17].contains(protocol) && (is_one(&ports[..2]) || is_one(&ports[2..]))
 }

@@ -10,6 +10,8 @@ use rustix::io::Errno;
 use serde::de::Error as _;
 use sys::failure::Failure;
 
+use crate::namespace::Namespace;
+
 use super::{Entry, FOLDER, JournalError, LINE_BYTES_MAX, Line, Locked, UndoError, check_folder};
 
 /// The largest journal that is read, bytes: some 100,000 lines.
@@ -82,7 +84,11 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
     swept.failed.extend(damaged);
     let mut stays = vec![];
     for entry in left.entries.into_iter().rev() {
-        match entry.may_go(&stays).and_then(|()| entry.undo()) {
+        let may_go = entry.may_go(&stays);
+        if let (Ok(()), Entry::Namespace { name }) = (&may_go, &entry) {
+            empty(name);
+        }
+        match may_go.and_then(|()| entry.undo()) {
             Ok(()) => swept.undone.push(entry),
             Err(source) => {
                 // What is only to be said is said once.
@@ -102,6 +108,21 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
         std::fs::remove_file(path)?;
     }
     Ok(())
+}
+
+/// Removes the links that were made in a namespace, and so their other ends elsewhere.
+/// With the namespace they would go, too, but perhaps a minute later: a connection of a
+/// program that was killed there may hold it so long. What cannot be removed goes then.
+fn empty(name: &str) {
+    let inside = Namespace::named(name).map(|namespace| namespace.netlink());
+    let Some(Ok(mut netlink)) = inside else {
+        return;
+    };
+    for link in netlink.links().unwrap_or_default() {
+        if !link.kind.is_empty() {
+            let _ = netlink.remove_link(&link.name);
+        }
+    }
 }
 
 pub(super) fn read(file: &mut File) -> io::Result<Vec<u8>> {

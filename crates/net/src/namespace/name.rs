@@ -4,23 +4,57 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use nix::sched::CloneFlags;
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
 
 use crate::journal::absent_is_fine;
 
 pub const FOLDER: &str = "/run/netns";
+/// ip-netns(8) is done in microseconds.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 /// Makes the file, so that the name is reserved.
 pub(super) fn reserve(name: &str) -> io::Result<()> {
     std::fs::create_dir_all(FOLDER)?;
+    make_shared()?;
     OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(Path::new(FOLDER).join(name))
         .map(drop)
+}
+
+/// As ip-netns(8) leaves it: a mount of its own, and shared. Otherwise the next `ip netns
+/// add` of anybody makes it one, and hides the names that were there before under it:
+/// they could be neither unmounted nor removed.
+fn make_shared() -> io::Result<()> {
+    let share = || {
+        mount_change(
+            FOLDER,
+            MountPropagationFlags::SHARED | MountPropagationFlags::REC,
+        )
+    };
+    match share() {
+        Err(Errno::INVAL) => {}
+        shared => return Ok(shared?),
+    }
+    // It is no mount of its own. ip-netns(8) takes this lock, too; but so may anybody, and
+    // for ever.
+    let folder = File::open(FOLDER)?;
+    let began = Instant::now();
+    while rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err()
+        && began.elapsed() < LOCK_WAIT
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    if share() == Err(Errno::INVAL) {
+        rustix::mount::mount_bind_recursive(FOLDER, FOLDER)?;
+    }
+    Ok(share()?)
 }
 
 pub(super) fn fill(name: &str) -> io::Result<File> {

@@ -1,7 +1,8 @@
 //! What the kernel tells of a link.
 
 use netlink_packet_route::link::{
-    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp, State, Stats64, XdpAttached,
+    InfoData, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp, State, Stats64,
+    VlanProtocol, XdpAttached,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,12 +22,23 @@ pub struct Link {
     /// The link that this is a part of or, where both ends are in one
     /// namespace, the other end of.
     pub peer: Option<u32>,
+    /// Where it is a VLAN on its `peer`.
+    pub vlan: Option<Vlan>,
     pub rx_queues: u32,
     pub tx_queues: u32,
     pub xdp: bool,
     /// Whether it was set to take in frames for any Ethernet address; sockets that
     /// ask for it are not counted.
     pub promiscuous: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vlan {
+    /// 1 to 4094.
+    pub id: u16,
+    /// Whether a tag is that of IEEE 802.1Q with this number and nothing else: no
+    /// provider's (802.1ad), and no priority made from a packet's.
+    pub is_plain: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +48,8 @@ pub struct LinkStatistics {
     pub rx_bytes: u64,
     pub tx_bytes: u64,
     pub rx_dropped: u64,
+    /// Frames that came and found no room: what a card says of its own queues.
+    pub rx_missed: u64,
     /// Frames that were to go out and were dropped, e.g. at a full ring.
     pub tx_dropped: u64,
     pub rx_errors: u64,
@@ -50,6 +64,10 @@ impl From<&Stats64> for LinkStatistics {
             rx_bytes: stats.rx_bytes,
             tx_bytes: stats.tx_bytes,
             rx_dropped: stats.rx_dropped,
+            rx_missed: stats
+                .rx_missed_errors
+                .max(stats.rx_fifo_errors)
+                .max(stats.rx_over_errors),
             tx_dropped: stats.tx_dropped,
             rx_errors: stats.rx_errors,
             tx_errors: stats.tx_errors,
@@ -80,8 +98,10 @@ pub(crate) fn described(message: &LinkMessage) -> Link {
             LinkAttribute::Xdp(xdp) => link.xdp = has_program(xdp),
             LinkAttribute::LinkInfo(info) => {
                 for part in info {
-                    if let LinkInfo::Kind(kind) = part {
-                        link.kind = kind.to_string();
+                    match part {
+                        LinkInfo::Kind(kind) => link.kind = kind.to_string(),
+                        LinkInfo::Data(InfoData::Vlan(parts)) => link.vlan = vlan(parts),
+                        _ => {}
                     }
                 }
             }
@@ -89,6 +109,19 @@ pub(crate) fn described(message: &LinkMessage) -> Link {
         }
     }
     link
+}
+
+fn vlan(parts: &[InfoVlan]) -> Option<Vlan> {
+    let id = parts.iter().find_map(|part| match part {
+        InfoVlan::Id(id) => Some(*id),
+        _ => None,
+    });
+    let is_plain = parts.iter().all(|part| match part {
+        InfoVlan::Protocol(protocol) => *protocol == VlanProtocol::Ieee8021Q,
+        InfoVlan::EgressQos(map) => map.is_empty(),
+        _ => true,
+    });
+    id.map(|id| Vlan { id, is_plain })
 }
 
 fn has_program(xdp: &[LinkXdp]) -> bool {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage, LinkXdp,
+    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute,
+    LinkFlags, LinkInfo, LinkMessage, LinkXdp, MacVlanMode,
 };
 
 use super::description::{Link, LinkStatistics, described};
@@ -73,6 +73,37 @@ impl Netlink {
             InfoKind::Vlan,
             Some(data),
             vec![LinkAttribute::Link(parent)],
+        )
+    }
+
+    /// Makes a link with an Ethernet address of its own on another, in private reach of
+    /// the others there (`bridge` mode, `ip-link(8)`).
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`] without `parent`; else e.g. where the kernel has none
+    /// (`CONFIG_MACVLAN`).
+    pub fn add_macvlan(&mut self, name: &str, parent: &str) -> Result<(), NetlinkError> {
+        let parent = self.link(parent)?.index;
+        let data = InfoData::MacVlan(vec![InfoMacVlan::Mode(MacVlanMode::Bridge)]);
+        self.add_link(
+            name,
+            InfoKind::MacVlan,
+            Some(data),
+            vec![LinkAttribute::Link(parent)],
+        )
+    }
+
+    /// Gives a link that is down another name.
+    pub fn rename(&mut self, name: &str, to: &str) -> Result<(), NetlinkError> {
+        check_name(to)?;
+        let index = self.link(name)?.index;
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes = vec![LinkAttribute::IfName(to.to_owned())];
+        self.order(
+            &format!("call the link {name} {to}"),
+            &RouteNetlinkMessage::SetLink(message),
+            0,
         )
     }
 

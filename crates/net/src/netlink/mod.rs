@@ -21,7 +21,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use channel::{Channel, Request};
-pub use description::{Link, LinkStatistics};
+pub use description::{Link, LinkStatistics, Vlan};
 pub use error::NetlinkError;
 pub(crate) use ethtool::OFFLOAD;
 use generic::Family;
@@ -82,19 +82,13 @@ impl Netlink {
         flags: u16,
     ) -> Result<Vec<RouteNetlinkMessage>, NetlinkError> {
         let request = encode(message, flags);
-        for _ in 0..DUMPS_MAX {
+        until_whole(|| {
             let mut answers = Vec::new();
-            let asked = self.route.exchange(what, &request, &mut |kind, payload| {
+            self.route.exchange(what, &request, &mut |kind, payload| {
                 answers.push(decode(kind, payload)?);
                 Ok(())
-            });
-            match asked {
-                Err(NetlinkError::Changed { .. }) => {}
-                other => return other.map(|()| answers),
-            }
-        }
-        Err(NetlinkError::Changed {
-            what: what.to_owned(),
+            })?;
+            Ok(answers)
         })
     }
 
@@ -105,6 +99,23 @@ impl Netlink {
     ) -> Result<Vec<RouteNetlinkMessage>, NetlinkError> {
         self.ask(what, message, NLM_F_DUMP)
     }
+}
+
+/// Reads a list again as long as it changed while it was read, ten times at most.
+///
+/// # Errors
+/// [`NetlinkError`], of the last time.
+pub fn until_whole<T>(
+    mut read: impl FnMut() -> Result<T, NetlinkError>,
+) -> Result<T, NetlinkError> {
+    let mut last = read();
+    for _ in 1..DUMPS_MAX {
+        match last {
+            Err(NetlinkError::Changed { .. }) => last = read(),
+            other => return other,
+        }
+    }
+    last
 }
 
 fn encode(message: &RouteNetlinkMessage, flags: u16) -> Request {

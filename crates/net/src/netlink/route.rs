@@ -3,15 +3,16 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
 };
 
 use super::address::{check_prefix, family};
 use super::channel::Request;
-use super::{Netlink, NetlinkError, encode};
+use super::{Netlink, NetlinkError, decode, encode, until_whole};
 
 /// The table that the kernel looks in for most destinations.
 pub const MAIN_TABLE: u32 = RouteHeader::RT_TABLE_MAIN as u32;
@@ -44,12 +45,16 @@ pub struct Route {
     /// The table it is in, e.g. 254 for `main`.
     pub table: u32,
     pub kind: RouteKind,
-    /// Whether it holds for some sources only, or for a time: then the route does not
-    /// depend on the destination alone. Only read.
+    /// The most bytes that a packet on it may have, where it has a limit of its own
+    /// (ip-route(8), `mtu`).
+    pub mtu: Option<u32>,
+    /// The type of service that it is for (RFC 791, section 3.1); 0: any. Only read.
+    pub type_of_service: u8,
+    /// Whether it holds for some sources only, or for a time. Only read.
     pub is_conditional: bool,
-    /// Whether it has several next hops, of which each packet takes one; then neither
-    /// gateway nor link is set. Only read.
-    pub has_several_hops: bool,
+    /// Number of next hops, of which each packet takes one; of several, neither gateway
+    /// nor link is set. Only read.
+    pub hops: usize,
 }
 
 impl Route {
@@ -63,8 +68,10 @@ impl Route {
             metric: None,
             table: MAIN_TABLE,
             kind,
+            mtu: None,
+            type_of_service: 0,
             is_conditional: false,
-            has_several_hops: false,
+            hops: 1,
         }
     }
 
@@ -102,6 +109,8 @@ impl Route {
         );
         attributes.extend(self.interface.map(RouteAttribute::Oif));
         attributes.extend(self.metric.map(RouteAttribute::Priority));
+        let metrics = self.mtu.map(|mtu| vec![RouteMetric::Mtu(mtu)]);
+        attributes.extend(metrics.map(RouteAttribute::Metrics));
         Ok(message)
     }
 }
@@ -166,10 +175,33 @@ impl Netlink {
 
     /// All routes of one family in all tables: `0.0.0.0` or `::` says which.
     pub fn routes(&mut self, of: IpAddr) -> Result<Vec<Route>, NetlinkError> {
+        until_whole(|| {
+            let mut all = Vec::new();
+            self.each_route(of, &mut |route| all.push(route))?;
+            Ok(all)
+        })
+    }
+
+    /// As [`routes`](Self::routes), one after the other: a full table would take some
+    /// hundred MB at once.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Changed`]: some may be missing then ([`until_whole`]).
+    pub fn each_route(
+        &mut self,
+        of: IpAddr,
+        each: &mut dyn FnMut(Route),
+    ) -> Result<(), NetlinkError> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(of);
-        let answers = self.list("list the routes", &RouteNetlinkMessage::GetRoute(message))?;
-        Ok(answers.iter().filter_map(route_of).collect())
+        let request = encode(&RouteNetlinkMessage::GetRoute(message), NLM_F_DUMP);
+        self.route
+            .exchange("list the routes", &request, &mut |kind, payload| {
+                route_of(&decode(kind, payload)?)
+                    .into_iter()
+                    .for_each(&mut *each);
+                Ok(())
+            })
     }
 
     /// The route that a packet to `destination` would take, or why there is
@@ -224,6 +256,7 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
     };
     let mut route = Route {
         table: u32::from(header.table),
+        type_of_service: header.tos,
         is_conditional: header.source_prefix_length > 0,
         ..Route::new(any, header.destination_prefix_length, header.kind.into())
     };
@@ -234,7 +267,13 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
             RouteAttribute::Oif(index) => route.interface = Some(*index),
             RouteAttribute::Priority(metric) => route.metric = Some(*metric),
             RouteAttribute::Table(table) => route.table = *table,
-            RouteAttribute::MultiPath(hops) => route.has_several_hops = hops.len() > 1,
+            RouteAttribute::MultiPath(hops) => route.hops = hops.len(),
+            RouteAttribute::Metrics(metrics) => {
+                route.mtu = metrics.iter().find_map(|metric| match metric {
+                    RouteMetric::Mtu(mtu) => Some(*mtu),
+                    _ => None,
+                });
+            }
             RouteAttribute::CacheInfo(info) => route.is_conditional |= info.expires != 0,
             _ => {}
         }

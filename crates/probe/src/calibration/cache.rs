@@ -9,12 +9,10 @@ use sys::trusted::check;
 
 use crate::calibration::subject::Subject;
 use crate::calibration::{Calibrated, Origin};
-use sys::files::write_atomically;
+use crate::kept;
 
 /// Version of the file's layout; another one is measured anew.
 const SCHEMA: u32 = 1;
-/// No calibration is longer; nothing longer is read.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,32 +24,18 @@ struct Document {
     measured: Vec<(String, String, usize, usize, String, f64)>,
 }
 
-/// `LOCKGATE_CACHE`, else `lockgate` in the user's cache folder.
-fn folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let under = |name: &str, rest: &str| set(name).map(|base| PathBuf::from(base).join(rest));
-    set("LOCKGATE_CACHE")
-        .map(PathBuf::from)
-        .or_else(|| under("XDG_CACHE_HOME", "lockgate"))
-        .or_else(|| under("HOME", ".cache/lockgate"))
-        .filter(|folder| folder.is_absolute())
-}
-
 fn path(folder: &Path, subject: &Subject) -> PathBuf {
     folder.join(format!("calibration-{:016x}.json", subject.digest()))
 }
 
 /// What is kept for `subject`; `None` where nothing sound is.
 pub(super) fn load(subject: &Subject) -> Option<Calibrated> {
-    load_from(&folder()?, subject)
+    load_from(&kept::folder().ok()?, subject)
 }
 
 fn load_from(folder: &Path, subject: &Subject) -> Option<Calibrated> {
     let path = path(folder, subject);
-    check(&path).ok()?;
-    let is_file = |found: &fs::Metadata| found.is_file() && found.len() <= FILE_BYTES_MAX;
-    fs::metadata(&path).ok().filter(is_file)?;
-    let document: Document = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
+    let document: Document = serde_json::from_str(&kept::read(&path)?).ok()?;
     if document.schema != SCHEMA || document.subject != subject.text() {
         return None;
     }
@@ -86,9 +70,7 @@ fn read(row: (String, String, usize, usize, String, f64)) -> Option<Measured> {
 /// Keeps it; says where, or why not: nothing is written where another user
 /// may have put a link.
 pub(super) fn save(subject: &Subject, calibration: &Calibration) -> Result<PathBuf, String> {
-    let folder = folder()
-        .ok_or("neither LOCKGATE_CACHE, XDG_CACHE_HOME nor HOME names a folder; set HOME")?;
-    save_to(&folder, subject, calibration)
+    save_to(&kept::folder()?, subject, calibration)
 }
 
 fn save_to(folder: &Path, subject: &Subject, calibration: &Calibration) -> Result<PathBuf, String> {
@@ -110,22 +92,15 @@ fn save_to(folder: &Path, subject: &Subject, calibration: &Calibration) -> Resul
     };
     let path = path(folder, subject);
     let bytes = serde_json::to_vec(&document).expect("text and finite numbers");
-    match check(folder) {
-        Err(error) if error.is_foreign() => return Err(error.to_string()),
-        _ => {}
-    }
-    fs::create_dir_all(folder)
-        .and_then(|()| Ok(check(folder)?))
-        .and_then(|_| write_atomically(&path, &bytes, false))
-        .map_err(|error| format!("{}: {error}; make it writable", path.display()))?;
+    kept::write(&path, &bytes)?;
     Ok(path)
 }
 
 /// Removes what is kept for `subject`.
 pub(super) fn remove(subject: &Subject) -> Result<(), String> {
-    let kept = folder().map(|folder| path(&folder, subject));
+    let kept = kept::folder().map(|folder| path(&folder, subject));
     // What belongs to another user is not used.
-    let Some(path) = kept.filter(|path| check(path).is_ok()) else {
+    let Some(path) = kept.ok().filter(|path| check(path).is_ok()) else {
         return Ok(());
     };
     match fs::remove_file(&path) {

@@ -9,7 +9,7 @@ use kit::words::{finding, time};
 use trial::{Cell, Finding, Table, Weight};
 
 use super::grid::Place;
-use super::{BUFFER, CPU, QuicTransfer, RATE, SENDER, WORK};
+use super::{BUFFER, CPU, QuicTransfer, RATE, SENDER, TOGETHER, WORK};
 
 type Measured<'a, 'b> = &'b Results<'a, QuicTransfer>;
 
@@ -125,7 +125,38 @@ pub(super) fn findings(results: Measured<'_, '_>) -> Vec<Finding> {
         let remedy = "Raise net.core.rmem_max and net.core.wmem_max to 4 MiB, or run as root.";
         finding(Weight::Note, text, remedy)
     });
-    lost.into_iter().chain(targets).chain(short).collect()
+    let worker = worker(results);
+    lost.into_iter()
+        .chain(targets)
+        .chain(worker)
+        .chain(short)
+        .collect()
+}
+
+/// When a second core loses: where handing a message to it costs more than it spares.
+fn worker(results: Measured<'_, '_>) -> Option<Finding> {
+    let mut places = places(results);
+    places.sort_by_key(|place| place.rank());
+    let told = |place: &Place| {
+        let of = |stack, measure| results.valid_median(place, &stack, measure);
+        let spared_ns = of(Stack::Together, SENDER)? - of(Stack::Worker, SENDER)?;
+        let message = of(Stack::Worker, TOGETHER)?;
+        let costs = of(Stack::Worker, CPU)? / of(Stack::Together, CPU)?;
+        Some((spared_ns * message, costs))
+    };
+    let (spared_ns, costs) = places.iter().find_map(told)?;
+    let text = if spared_ns > 0.0 {
+        format!(
+            "A worker takes {} of a message off the sending thread, and all threads together spend {costs:.2} times as much: it loses where a wake-up on another core costs more than that, or no core is idle.",
+            time(spared_ns)
+        )
+    } else {
+        format!(
+            "A worker takes nothing off the sending thread here, and all threads together spend {costs:.2} times as much."
+        )
+    };
+    let remedy = "`lockgate run crossings` says what a wake-up on another core costs here.";
+    Some(finding(Weight::Note, text, remedy))
 }
 
 /// The source's figure 7: speed relative to TCP, by size. It tells three of its values.

@@ -3,6 +3,7 @@
 use kit::spot::Spot;
 use kit::subject::{Pair, Subject};
 use kit::transfers::{Stack, Start};
+use kit::words::file_size;
 
 use super::{Config, OFFLOAD, RATE, SENDER_RATE, WORK};
 
@@ -58,11 +59,7 @@ impl Place {
     }
 
     pub(super) fn size(self) -> String {
-        match self.bytes {
-            bytes if bytes >= 1_000_000_000 => format!("{} GB", bytes as f64 / 1e9),
-            bytes if bytes >= 100_000 => format!("{} MB", bytes as f64 / 1e6),
-            bytes => format!("{} kB", bytes as f64 / 1e3),
-        }
+        file_size(self.bytes)
     }
 
     pub(super) fn spot(self, stack: Stack, config: &Config) -> Spot {

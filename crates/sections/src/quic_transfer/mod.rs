@@ -6,10 +6,8 @@ mod grid;
 
 use kit::evidence::Evidence;
 use kit::load::alone::Slice;
-use kit::load::rig::Cores;
-use kit::place::Placement;
 use kit::prelude::*;
-use kit::transfers::{Done, Stack, Start, Transfer};
+use kit::transfers::{self, Done, Stack, Start, Transfer};
 use offload::perf::Identity;
 
 use grid::{Place, Suite};
@@ -56,21 +54,11 @@ pub struct QuicTransfer(Config);
 impl QuicTransfer {
     fn transfer(&self, place: Place, stack: Stack) -> Transfer {
         Transfer {
-            stack,
             start: place.start,
             suite: self.0.suite.0.0,
-            bytes: place.bytes as u64,
             payload_bytes: self.0.payload_bytes.get() as u16,
+            ..Transfer::cold(stack, place.bytes as u64)
         }
-    }
-
-    /// A core for each end, where there are two.
-    fn cores(host: &Host) -> Cores {
-        let split = Cores::of(&host.cpus, Placement::Split);
-        split.unwrap_or(Cores {
-            worker: host.quiet_cpu(),
-            client: host.quiet_cpu(),
-        })
     }
 }
 
@@ -125,7 +113,7 @@ impl Experiment for QuicTransfer {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let cores = Self::cores(host);
+        let cores = transfers::cores(host);
         let identity = Identity::generate(&["localhost"]).map_err(Stopped::failed)?;
         let own = self.clone();
         Ok(trials(move |Subject { place, arm, .. }, length, go_on| {

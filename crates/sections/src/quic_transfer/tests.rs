@@ -50,7 +50,7 @@ fn every_stack_transfers() {
         let transfer = own.transfer(subject.place, subject.arm);
         let slice = Slice::whole(std::time::Duration::from_millis(5));
         let done = transfer
-            .run(&identity, QuicTransfer::cores(&host), slice)
+            .run(&identity, transfers::cores(&host), slice)
             .unwrap_or_else(|error| panic!("{subject:?}: {error:?}"));
         assert_eq!(done.bytes, 200_000 * done.times_ns.len() as u64);
         let packets = done.bytes / 1452;

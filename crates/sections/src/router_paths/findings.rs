@@ -49,6 +49,7 @@ pub(super) fn findings(results: &Found<'_>) -> Vec<Finding> {
         peer(results),
         keeps(results, Asked::Destinations, "more destinations"),
         keeps(results, Asked::Routes, "a larger table"),
+        churn(results),
     ];
     let all = Targets::of(results).finding(LIMITS).into_iter();
     all.chain(settings.into_iter().chain(others).flatten())
@@ -187,6 +188,28 @@ fn peer(results: &Found<'_>) -> Option<Finding> {
         by_rate.words()
     );
     Some(finding(weight, text, ""))
+}
+
+/// What the paths keep of their rates while the table changes, and with many sources.
+fn churn(results: &Found<'_>) -> Option<Finding> {
+    let is_it =
+        |told: &&Told<Load, Way>| Asked::by(&told.pair) == Asked::Churn && told.ratio.is_believed;
+    let words = |told: &Told<Load, Way>| {
+        let (load, way) = told.pair.arm;
+        format!(
+            "{} {} at {} changes/s and {} sources",
+            way.what(),
+            told.ratio.words(),
+            load.changes,
+            load.sources
+        )
+    };
+    let told: Vec<_> = results.told().iter().filter(is_it).map(words).collect();
+    let text = format!(
+        "Of their rates from one source and while nothing changes, the paths keep: {}.",
+        told.join("; ")
+    );
+    (!told.is_empty()).then(|| finding(Weight::Note, text, ""))
 }
 
 /// What the paths keep at the largest of its loads.

@@ -21,17 +21,35 @@ pub struct Load {
     pub(super) destinations: u32,
     /// Of the kernel's table besides the links'.
     pub(super) routes: Option<u32>,
+    /// Hosts that frames come from.
+    pub(super) sources: u32,
+    /// Of the table, each second.
+    pub(super) changes: u32,
 }
 
 impl Load {
     /// That many destinations, and no routes but the links'.
     pub(super) const fn to(destinations: u32) -> Self {
-        let routes = None;
         Self {
             destinations,
-            routes,
+            routes: None,
+            sources: 1,
+            changes: 0,
         }
     }
+
+    /// The same from one source, while nothing changes.
+    pub(super) const fn quiet(self) -> Self {
+        Self {
+            sources: 1,
+            changes: 0,
+            ..self
+        }
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).expect("counts of an option are bounded")
 }
 
 /// Whether the number of destinations can matter to it, or it is the
@@ -58,9 +76,21 @@ impl Paths {
         };
         let more = self.0.destinations[1..].iter();
         let more = more.map(|count| Load::to(count.0));
-        let tables = self.0.routes.iter().map(|routes| Load {
-            destinations: self.table_destinations(),
-            routes: Some(routes.0),
+        let tables = self.0.routes.iter().flat_map(|routes| {
+            let table = Load {
+                routes: Some(routes.0),
+                ..Load::to(self.table_destinations())
+            };
+            let sources = self.0.sources.iter().map(|count| number(count.get()));
+            let changes = self.0.changes.iter().map(|count| number(count.get()));
+            let of = move |(sources, changes)| Load {
+                sources,
+                changes,
+                ..table
+            };
+            let all =
+                changes.flat_map(move |changes| sources.clone().map(move |one| (one, changes)));
+            all.map(of)
         });
         let all = of(self.first(), |_| true)
             .chain(more.flat_map(|load| of(load, meets)))
@@ -89,6 +119,8 @@ impl Paths {
         match load {
             _ if load == self.first() => u8::from(!says_most),
             Load { routes: None, .. } => 2,
+            // Asked for by name.
+            _ if load != load.quiet() => u8::from(!says_most),
             _ => 3,
         }
     }
@@ -108,6 +140,8 @@ impl Paths {
         } = &self.0;
         Offer {
             in_flight_max: (setup.ports == PortKind::LiveFrame).then_some(IN_FLIGHT_MAX),
+            sources: load.sources,
+            changes_per_s: load.changes,
             ..offer(frame.0, *two_way, *ipv6, load.destinations)
         }
     }

@@ -25,6 +25,9 @@ const OVERHEAD_S: f64 = 0.15;
 const START_S: f64 = 0.5;
 /// More is a slip of the finger: each stands ready with namespaces of its own.
 const SUBJECTS_MAX: usize = 128;
+const SOURCES_MAX: usize = forward::topology::plan::SOURCES_MAX as usize;
+/// More than a kernel takes from one thread.
+const CHANGES_MAX: usize = 100_000;
 
 /// Every path, and AF_XDP in the ways that say what each of its settings gives.
 const PATHS: [&str; 16] = [
@@ -59,6 +62,7 @@ const OFFERED: Measure = Measure::fact("offered_frames", "frames");
 const RECEIVED: Measure = Measure::fact("received_frames", "frames");
 const LOST: Measure = Measure::fact("lost_frames", "frames");
 const GIVEN_UP: Measure = Measure::fact("given_up_frames", "frames");
+const CHANGES: Measure = Measure::fact("changed_routes", "routes");
 
 kit::keys! {
     /// What is measured.
@@ -75,6 +79,10 @@ kit::keys! {
         destinations: List<Destinations> = [1, 256, 65_536],
         /// Routes of the kernel's table besides the links', on the paths that ask it
         routes: Several<TableRoutes> = [1000, 100_000],
+        /// Different sources, hosts on the link, where there is a table of routes: powers of two
+        sources: List<Count<1, SOURCES_MAX>> = [1],
+        /// Routes of a table that become others, each second
+        changes: List<Count<0, CHANGES_MAX>> = [0],
     }
 }
 
@@ -116,6 +124,24 @@ impl Experiment for Paths {
                 let reason = "tables of routes are IPv4's; with ipv6 = true write routes = []";
                 return Err(ConfigError::value("routes", reason));
             }
+        }
+        if config.routes.is_empty() {
+            let given = [
+                ("sources", config.sources[..] != [1.into()]),
+                ("changes", config.changes[..] != [0.into()]),
+            ];
+            if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+                let reason = "these are of a table; name one in routes";
+                return Err(ConfigError::value(key, reason));
+            }
+        }
+        if let Some(odd) = config
+            .sources
+            .iter()
+            .find(|count| !count.get().is_power_of_two())
+        {
+            let reason = format!("{} is no power of two", odd.get());
+            return Err(ConfigError::value("sources", reason));
         }
         let own = Self(config);
         let count = own.grid().len();
@@ -168,7 +194,7 @@ impl Experiment for Paths {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        let counts = [OFFERED, RECEIVED, LOST, GIVEN_UP];
+        let counts = [OFFERED, RECEIVED, LOST, GIVEN_UP, CHANGES];
         measures().into_iter().chain(counts).collect()
     }
 
@@ -243,6 +269,7 @@ fn reading(trial: &Trial) -> Reading {
         (RECEIVED, router.received()),
         (LOST, router.lost()),
         (GIVEN_UP, given_up),
+        (CHANGES, router.changes.made),
     ];
     let mut reading = Reading::from(trial);
     let counts = counts.map(|(measure, count)| (measure, count as f64));

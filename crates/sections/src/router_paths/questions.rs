@@ -34,6 +34,8 @@ pub(super) enum Asked {
     Destinations,
     /// What a large table costs.
     Routes,
+    /// What changes of the table, and many sources, cost.
+    Churn,
 }
 
 impl Asked {
@@ -41,6 +43,7 @@ impl Asked {
         let ((load, way), (other, reference)) = (pair.arm, pair.reference);
         match (way.path, reference.path) {
             _ if load.routes != other.routes => Self::Routes,
+            _ if load.quiet() == other.quiet() && load != other => Self::Churn,
             _ if load != other => Self::Destinations,
             (_, Path::Kernel) => Self::Path,
             (_, Path::XdpDevmap) => Self::Redirect,
@@ -83,7 +86,8 @@ fn references(paths: &Paths, (load, way): (Load, Way)) -> Vec<((Load, Way), Meas
         others.push((load, DEVMAP));
     }
     match load.routes {
-        Some(_) => others.push((Load::to(load.destinations), way)),
+        Some(_) if load == load.quiet() => others.push((Load::to(load.destinations), way)),
+        Some(_) => others.push((load.quiet(), way)),
         None if way.asks_the_table() => others.push((paths.first(), way)),
         None => {}
     }
@@ -128,8 +132,12 @@ fn pair(paths: &Paths, plain: Pair<Load, Way>) -> Pair<Load, Way> {
 fn target(paths: &Paths, asked: Asked, pair: &Pair<Load, Way>) -> Option<f64> {
     let config = &paths.0;
     let (load, way) = pair.arm;
-    if config.frame != Frame::from(64) || config.ipv6 || config.two_way || load.routes.is_some() {
+    if config.frame != Frame::from(64) || config.ipv6 || config.two_way {
         return None;
+    }
+    if load.routes.is_some() {
+        let is_asked = asked == Asked::Churn && way == CACHED && load.changes == 100;
+        return is_asked.then_some(0.8);
     }
     match (asked, way.path) {
         (Asked::Path, Path::XdpFibCached) if way == CACHED => match load.destinations {

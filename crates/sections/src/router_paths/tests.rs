@@ -145,6 +145,11 @@ fn what_no_option_can_see_alone_is_named() {
         ("ipv6 = true", "frame", "84"),
         ("ipv6 = true\nframe = 128", "routes", "routes = []"),
         ("destinations = [1, 3]", "destinations", "3"),
+        ("sources = [3]", "sources", "3"),
+        ("sources = [65536]", "sources", "32768"),
+        ("changes = [200000]", "changes", "100000"),
+        ("routes = []\nchanges = [1]", "changes", "routes"),
+        ("routes = []\nsources = [2]", "sources", "routes"),
         (
             "destinations = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]\npaths = ['kernel', 'kernel:2', 'kernel:3', 'kernel:4', 'kernel:5', 'kernel:6', 'kernel:7', 'kernel:8']",
             "paths",

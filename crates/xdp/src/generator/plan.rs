@@ -35,6 +35,9 @@ pub struct Plan {
     /// `turn` (modulo 65,536), where [`wire::Spread`] says whose turn it is.
     pub destinations: u32,
     pub stride: u32,
+    /// Different sources, a power of two; of IPv6 one. They follow the first frame's:
+    /// [`Spread::source_turn`] says whose turn it is.
+    pub sources: u32,
     pub trial: u8,
     pub stream: u8,
     /// Frames a second, evenly spaced; `None`: as many as it can.
@@ -77,6 +80,7 @@ impl Plan {
             )));
         }
         let spread = self.spread()?;
+        self.check_sources(templates.iter().any(|template| template.is_v6))?;
         Ok(Image {
             plan: self.encode(&templates, &order, (interval_ns, spread)),
             page: page(&templates),
@@ -103,6 +107,17 @@ impl Plan {
                     self.destinations
                 ))
             })
+    }
+
+    fn check_sources(&self, is_v6: bool) -> Result<(), Failure> {
+        let most = if is_v6 { 1 } else { 65_536 };
+        if self.sources.is_power_of_two() && self.sources <= most {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "a stream comes from 1 to 65536 sources, a power of two, of IPv6 from one: not from {}",
+            self.sources
+        )))
     }
 
     fn interval_ns(&self) -> Result<f64, Failure> {
@@ -182,6 +197,8 @@ impl Plan {
         out.extend(first.destination.to_ne_bytes());
         out.extend((self.destinations - 1).to_ne_bytes());
         out.extend(self.stride.to_ne_bytes());
+        out.extend(first.source.to_ne_bytes());
+        out.extend((self.sources - 1).to_ne_bytes());
         out.extend(count(first.ip_offset).to_ne_bytes());
         out.extend(first.source_port.to_ne_bytes());
         out.extend([u8::from(first.is_v6), u8::from(first.has_udp_sum)]);
@@ -193,7 +210,7 @@ impl Plan {
         out.extend(duration.to_ne_bytes());
         out.extend(self.frames_max.unwrap_or(u64::MAX).to_ne_bytes());
         out.extend(self.in_flight_max.unwrap_or(0).to_ne_bytes());
-        out.extend([0; 4]);
+        out.extend(self.destinations.trailing_zeros().to_ne_bytes());
         out
     }
 }

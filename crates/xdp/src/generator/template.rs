@@ -24,12 +24,15 @@ pub(super) struct Template {
     pub has_udp_sum: bool,
     /// The destination, all of it or the low 64 bits.
     pub destination: u64,
+    /// Of IPv4.
+    pub source: u32,
     pub source_port: u16,
 }
 
 impl Template {
     /// Parses a frame, and zeroes what the program will write: the stamp, the
-    /// destination (of IPv6 its low half), the source port, the checksums.
+    /// addresses (of IPv6 the low half of the destination), the source port, the
+    /// checksums.
     pub fn parse(frame: &[u8]) -> Result<Self, Failure> {
         let (ip_offset, is_v6) = network_layer(frame).ok_or_else(unsupported)?;
         let udp = ip_offset + if is_v6 { 40 } else { 20 };
@@ -51,6 +54,7 @@ impl Template {
             is_v6,
             has_udp_sum: frame[udp + 6..udp + 8] != [0, 0],
             destination: 0,
+            source: 0,
             source_port: u16::from_be_bytes([frame[udp], frame[udp + 1]]),
         };
         template.blank(udp);
@@ -59,16 +63,17 @@ impl Template {
 
     fn blank(&mut self, udp: usize) {
         let ip = self.ip_offset;
-        let variable = if self.is_v6 {
-            ip + 32..ip + 40
-        } else {
-            ip + 16..ip + 20
+        let mut take = |place: std::ops::Range<usize>| {
+            let bytes = self.frame[place.clone()].iter();
+            let value = bytes.fold(0, |value, byte| value << 8 | u64::from(*byte));
+            self.frame[place].fill(0);
+            value
         };
-        self.destination = self.frame[variable.clone()]
-            .iter()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte));
-        self.frame[variable].fill(0);
-        if !self.is_v6 {
+        if self.is_v6 {
+            self.destination = take(ip + 32..ip + 40);
+        } else {
+            self.destination = take(ip + 16..ip + 20);
+            self.source = u32::try_from(take(ip + 12..ip + 16)).unwrap_or(0);
             self.frame[ip + 10..ip + 12].fill(0);
         }
         self.frame[udp..udp + 2].fill(0);
@@ -121,6 +126,7 @@ impl Template {
             && self.is_v6 == other.is_v6
             && self.has_udp_sum == other.has_udp_sum
             && self.destination == other.destination
+            && self.source == other.source
             && self.source_port == other.source_port
             && same(0..ip + 2)
             && same(ip + addresses.start..ip + addresses.end)

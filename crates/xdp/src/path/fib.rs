@@ -31,9 +31,10 @@ impl Fib {
         })
     }
 
-    /// As [`load`](Self::load), with a cache of 262,144 answers, by addresses, type of
-    /// service and port. There is one for all addresses that [`Control::set_alike`]
-    /// says go the same way. They are used until [`Control::forget`].
+    /// As [`load`](Self::load), with a cache of 262,144 next hops, by destination and
+    /// port, and of 65,536 sources that may send by a port. There is one for all
+    /// addresses that [`Control::set_alike`] says go the same way. They are used until
+    /// [`Control::forget`].
     pub fn load_cached(ports: &[RouterPort], options: RouterOptions) -> Result<Self, Failure> {
         let object = Object::load(&source!("cached"), |_| Ok(()))?;
         Ok(Self {

@@ -1,5 +1,6 @@
 //! Paths that forward, one file each.
 
+mod ages;
 mod alike;
 mod control;
 mod cpumap;
@@ -8,8 +9,9 @@ mod ports;
 mod sockets;
 mod wire;
 
+pub use ages::Concern;
 pub use alike::Alike;
-pub use control::{Control, LEASE, Look};
+pub use control::{Control, LEASE, Look, SPECIAL_MAX, Special};
 pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};
 pub use fib::Fib;
 pub use ports::{PORTS_MAX, RouterOptions, RouterPort};

@@ -20,6 +20,9 @@ pub struct RouterPort {
     /// A frame must come from where its source would be sent to, as with the kernel's
     /// `rp_filter` 1 (RFC 3704, section 2.2).
     pub strict_source: bool,
+    /// Frames of IPv6 that come in here are the kernel's, e.g. since it drops them
+    /// (`disable_ipv6`).
+    pub no_ipv6: bool,
 }
 
 impl RouterPort {
@@ -32,13 +35,11 @@ impl RouterPort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterOptions {
     /// Every frame goes to the kernel: where it decides by more than a frame's
-    /// addresses and type of service, e.g. by rules with ports, IPsec policies,
-    /// or several next hops.
+    /// addresses and type of service, e.g. by rules with ports, or IPsec policies.
     pub all_to_kernel: bool,
     /// Sources are not checked, which saves a look-up and differs from the kernel.
     pub any_source: bool,
-    /// The cache is not asked: where there are rules, or routes that hold for
-    /// some sources or for a time.
+    /// The cache is not asked: where there are rules.
     pub no_cache: bool,
 }
 
@@ -146,7 +147,8 @@ impl Ports {
         out.extend(port.address);
         out.extend(tag.to_be_bytes());
         out.extend(device.unwrap_or(u32::MAX).to_ne_bytes());
-        out.extend(u32::from(port.strict_source).to_ne_bytes());
+        let flags = u32::from(port.strict_source) | u32::from(port.no_ipv6) << 1;
+        out.extend(flags.to_ne_bytes());
         Ok(out)
     }
 }

@@ -68,6 +68,7 @@ fn set_up_router(prefix: &str) -> [RouterPort; 2] {
             address: ROUTER[usize::from(side)],
             vlan: None,
             strict_source: false,
+                no_ipv6: false,
         }
     })
 }

@@ -1,7 +1,8 @@
 //! Routers forward what is plain and leave the rest to the kernel.
 
 use lockgate_xdp::path::{
-    Control, CpuMap, CpuMapError, Fib, LEASE, RouterOptions, RouterPort, Then, Wire,
+    Concern, Control, CpuMap, CpuMapError, Fib, LEASE, RouterOptions, RouterPort, Special, Then,
+    Wire,
 };
 use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
 
@@ -115,6 +116,109 @@ fn answers_are_kept() {
                 counters().hits - before.hits
             });
             assert!((BURST - 4..=BURST).contains(&hits), "{:?}", counters());
+        }
+    });
+}
+
+/// A change makes old what it may concern, and nothing else.
+#[test]
+fn what_a_change_does_not_concern_stays_kept() {
+    use Concern::{Everything, Neighbour, Network};
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let cached = load(&bench, Fib::load_cached);
+        let control = cached.control();
+        let counters = || cached.counters().unwrap();
+        let [inner, outer] = bench.ports.map(|port| port.ifindex);
+        let address = |text: &str| text.parse().unwrap();
+        let network = |text: &str, length| Network(address(text), length);
+        let of_v4 = [
+            (Everything, true),
+            (network("198.19.0.0", 16), true),
+            (network("198.19.0.0", 24), true),
+            (network("198.16.0.0", 12), true),
+            (network("0.0.0.0", 0), true),
+            // Its source.
+            (network("198.18.0.0", 16), true),
+            (network("198.20.0.0", 16), false),
+            (network("2001:2:0:1::", 64), false),
+            (Neighbour(outer, address("192.0.2.6")), true),
+            (Neighbour(inner, address("192.0.2.6")), false),
+            (Neighbour(outer, address("192.0.2.7")), false),
+        ];
+        let of_v6 = [
+            (Everything, true),
+            (network("2001:2:0:1::", 64), true),
+            (network("2001:2::", 32), true),
+            (network("2001::", 20), true),
+            (network("::", 0), true),
+            (network("2001:3::", 32), false),
+            (network("198.19.0.0", 16), false),
+            (Neighbour(outer, address("2001:2:0:ff01::2")), true),
+            (Neighbour(inner, address("2001:2:0:ff01::2")), false),
+            (Neighbour(outer, address("2001:2:0:ff01::3")), false),
+        ];
+        let all = [
+            (frame_v4(60, ROUTER[0]), &of_v4[..]),
+            (frame_v6(80, ROUTER[0]), &of_v6[..]),
+        ];
+        for (frame, concerns) in all {
+            for &(concern, is_concerned) in concerns {
+                let misses = while_watched_throughout(&control, counters, || {
+                    tester.burst(frame.clone(), 1);
+                    let before = counters();
+                    control.forget(concern);
+                    assert_eq!(tester.burst(frame.clone(), 1), BURST);
+                    counters().misses - before.misses
+                });
+                assert_eq!(misses, u64::from(is_concerned), "{concern:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn special_networks_are_followed_in_part() {
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        for load_it in [Fib::load as Load, Fib::load_cached] {
+            let fib = load(&bench, load_it);
+            let control = fib.control();
+            let counters = || fib.counters().unwrap();
+            for (frame, bytes, network) in [
+                (frame_v4(60, ROUTER[0]), 46, "198.19.0.0"),
+                (frame_v6(80, ROUTER[0]), 66, "2001:2:0:1::"),
+            ] {
+                let network = network.parse().unwrap();
+                let mut counted = |special: Option<Special>| {
+                    control.set_special(network, 16, special).unwrap();
+                    control.forget(Concern::Everything);
+                    while_watched_throughout(&control, counters, || {
+                        let before = counters();
+                        assert_eq!(tester.burst(frame.clone(), 1), BURST);
+                        let after = counters();
+                        let passed = |reason| after.passed(reason) - before.passed(reason);
+                        let to_kernel = [Reason::Special, Reason::Mtu].map(passed);
+                        (to_kernel, after.hits - before.hits)
+                    })
+                };
+                let with = |bytes_max, is_not_kept| {
+                    Some(Special {
+                        bytes_max,
+                        is_not_kept,
+                    })
+                };
+                assert_eq!(counted(with(0, false)).0, [BURST, 0]);
+                assert_eq!(counted(with(bytes - 1, false)).0, [0, BURST]);
+                assert_eq!(counted(with(bytes, true)), ([0, 0], 0));
+                let (to_kernel, hits) = counted(with(bytes, false));
+                assert_eq!(to_kernel, [0, 0]);
+                // The first two of the path that keeps answers.
+                let (_, again) = counted(None);
+                assert_eq!(hits, again);
+            }
         }
     });
 }

@@ -147,6 +147,7 @@ pub fn plan(frames: Vec<Vec<u8>>, order: &[u8]) -> Plan {
         order: order.to_vec(),
         destinations: 1,
         stride: 1,
+        sources: 1,
         trial: 7,
         stream: 3,
         rate_pps: None,

@@ -6,7 +6,7 @@ mod run;
 use trial::{Validity, Verdict};
 
 use report::Report;
-pub use run::{TcpError, run};
+pub use run::{Filling, TcpError, run};
 
 use crate::tester::trial::Placement;
 use crate::tester::validity::{self, Seen, noise};

@@ -1,9 +1,12 @@
-//! `iperf3` in the namespaces of the tester's two ports.
+//! `iperf3` in the namespaces of two ports.
 
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use net::Namespace;
 
 use super::report::{REPORT_BYTES_MAX, Report, ReportError, parse};
 use crate::topology::plan::{Side, tester_address};
@@ -54,43 +57,71 @@ pub fn run(
 ) -> Result<Report, TcpError> {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     let seconds = seconds.max(1);
-    let server = Killed(start_server(topology)?);
+    let [zero, one] = Side::BOTH.map(|side| &topology.side(side).tester);
+    let cpus = &topology.spec().cpus;
+    let server = Killed::server(one, Some(cpus.sink))?;
     wait_until_listening(&server, go_on)?;
-    let mut client = Killed(start_client(topology, two_way, seconds)?);
+    let [from, to] = Side::BOTH.map(|side| tester_address(side, Family::V4));
+    let mut command = client(zero, (from, to), seconds)?;
+    command.args(["--json", "--affinity", &cpus.generator.to_string()]);
+    if two_way {
+        command.arg("--bidir");
+    }
+    command.stdout(Stdio::piped());
+    let mut client = Killed::spawn(zero, command)?;
     let limit = Duration::from_secs(seconds) + OVERTIME;
     let said = client.output(limit, go_on)?;
     Ok(parse(&said, two_way)?)
 }
 
-fn start_server(topology: &Topology) -> Result<Child, TcpError> {
-    let mut command = program()?;
-    let cpu = topology.spec().cpus.sink;
-    command.args(["--server", "--one-off", "--port", &PORT.to_string()]);
-    command.args(["--affinity", &cpu.to_string()]);
-    command.stdout(Stdio::null());
-    spawn(topology, Side::One, command)
+/// A connection that sends as fast as it can, until this is dropped.
+#[derive(Debug)]
+pub struct Filling {
+    client: Killed,
+    // Ends after its client.
+    _server: Killed,
 }
 
-fn start_client(topology: &Topology, two_way: bool, seconds: u64) -> Result<Child, TcpError> {
-    let mut command = program()?;
-    let cpu = topology.spec().cpus.generator;
-    let address = |side| tester_address(side, Family::V4).to_string();
-    command.args(["--client", &address(Side::One), "--port", &PORT.to_string()]);
-    command.args(["--bind", &address(Side::Zero), "--json"]);
-    command.args(["--time", &seconds.to_string()]);
-    command.args(["--connect-timeout", "5000", "--affinity", &cpu.to_string()]);
-    command.args(["--congestion", congestion_control(topology)]);
-    if two_way {
-        command.arg("--bidir");
+impl Filling {
+    /// Starts both ends; `addresses` are the sender's and the receiver's.
+    ///
+    /// # Errors
+    /// [`TcpError`]; no process is left.
+    pub fn start(
+        (sender, receiver): (&Namespace, &Namespace),
+        addresses: (IpAddr, IpAddr),
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Self, TcpError> {
+        let server = Killed::server(receiver, None)?;
+        wait_until_listening(&server, go_on)?;
+        // 0: until it is killed.
+        let mut command = client(sender, addresses, 0)?;
+        command.stdout(Stdio::null());
+        Ok(Self {
+            client: Killed::spawn(sender, command)?,
+            _server: server,
+        })
     }
-    command.stdout(Stdio::piped());
-    spawn(topology, Side::Zero, command)
+
+    /// Whether it still sends.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.client.0.try_wait(), Ok(None))
+    }
 }
 
-fn spawn(topology: &Topology, side: Side, mut command: Command) -> Result<Child, TcpError> {
-    command.stdin(Stdio::null()).stderr(Stdio::null());
-    let spawned = topology.side(side).tester.spawn_process(command);
-    spawned.map_err(system("start"))
+/// A client that sends for so many seconds, with the usual congestion control.
+fn client(
+    inside: &Namespace,
+    (from, to): (IpAddr, IpAddr),
+    seconds: u64,
+) -> Result<Command, TcpError> {
+    let mut command = program()?;
+    command.args(["--client", &to.to_string(), "--port", &PORT.to_string()]);
+    command.args(["--bind", &from.to_string()]);
+    command.args(["--time", &seconds.to_string()]);
+    command.args(["--connect-timeout", "5000"]);
+    command.args(["--congestion", congestion_control(inside)]);
+    Ok(command)
 }
 
 fn program() -> Result<Command, TcpError> {
@@ -102,9 +133,8 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> TcpError {
     move |source| TcpError::System { what, source }
 }
 
-fn congestion_control(topology: &Topology) -> &'static str {
-    let tester = &topology.side(Side::Zero).tester;
-    let allowed = tester.sysctl("ipv4/tcp_available_congestion_control");
+fn congestion_control(inside: &Namespace) -> &'static str {
+    let allowed = inside.sysctl("ipv4/tcp_available_congestion_control");
     let allowed = allowed.unwrap_or_default();
     let is_there = |name: &&str| allowed.split_whitespace().any(|word| word == *name);
     let [_, fallback] = CONGESTION_CONTROLS;
@@ -115,6 +145,7 @@ fn congestion_control(topology: &Topology) -> &'static str {
 }
 
 /// A process that is killed and waited for when dropped.
+#[derive(Debug)]
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -125,6 +156,25 @@ impl Drop for Killed {
 }
 
 impl Killed {
+    fn spawn(inside: &Namespace, mut command: Command) -> Result<Self, TcpError> {
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        inside
+            .spawn_process(command)
+            .map(Self)
+            .map_err(system("start"))
+    }
+
+    /// An end that takes one connection.
+    fn server(inside: &Namespace, cpu: Option<usize>) -> Result<Self, TcpError> {
+        let mut command = program()?;
+        command.args(["--server", "--one-off", "--port", &PORT.to_string()]);
+        if let Some(cpu) = cpu {
+            command.args(["--affinity", &cpu.to_string()]);
+        }
+        command.stdout(Stdio::null());
+        Self::spawn(inside, command)
+    }
+
     fn output(&mut self, limit: Duration, go_on: &dyn Fn() -> bool) -> Result<Vec<u8>, TcpError> {
         let pipe = self.0.stdout.take().expect("its output is a pipe");
         let reader = thread::spawn(move || {

@@ -65,6 +65,7 @@ fn describe(topology: &Topology) -> Result<(Vec<SocketPort>, Vec<IpAddr>), Netwo
                 address: link.address,
                 vlan: topology.spec().vlan.map(|tag| (carrier, tag)),
                 strict_source: false,
+                no_ipv6: false,
             },
             mtu_out: link.mtu,
         });

@@ -11,4 +11,4 @@ mod worker;
 
 pub use plant::{Act, Plant, Planted};
 #[cfg(feature = "bpf")]
-pub use worker::{Device, Truth};
+pub use worker::{Device, PlantedPort, Truth};

@@ -17,6 +17,19 @@ pub enum Plant {
     /// it after the next one.
     ReorderEvery(u32),
     DuplicateEvery(u32),
+    /// It holds each frame for this long, µs.
+    DelayUs(u32),
+}
+
+impl Plant {
+    /// How long it holds each frame, ns.
+    #[cfg(feature = "bpf")]
+    pub(super) const fn delay_ns(self) -> u64 {
+        match self {
+            Self::DelayUs(delay_us) => delay_us as u64 * 1000,
+            _ => 0,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

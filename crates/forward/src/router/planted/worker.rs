@@ -1,11 +1,13 @@
 //! The thread of a planted device.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use net::Namespace;
 use sys::clock::now_ns;
 use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem};
 
@@ -45,7 +47,8 @@ pub struct Truth {
 
 pub struct Device {
     shared: Arc<Shared>,
-    ports: Ports,
+    /// Of a topology: the kernel's part of the work is known there.
+    ports: Option<Ports>,
     thread: Pinned<io::Result<()>>,
     cpu_ns_before: u64,
 }
@@ -67,21 +70,37 @@ impl Device {
     /// the router's.
     pub fn start(topology: &Topology, plant: Plant) -> Result<Self, RouterError> {
         let cpu = topology.spec().cpus.router.first().copied();
+        let mut device = Self::between(topology.router(), ports(topology), cpu, plant)?;
+        device.ports = Some(Ports::of(topology)?);
+        Ok(device)
+    }
+
+    /// Starts a device between two links of one queue of a namespace.
+    pub fn between(
+        namespace: &Namespace,
+        ports: [PlantedPort; 2],
+        cpu: Option<usize>,
+        plant: Plant,
+    ) -> Result<Self, RouterError> {
         let shared = Arc::new(Shared::default());
-        let open = || Worker::open(ports(topology), plant);
-        let opened = topology.router().run(open);
+        let opened = namespace.run(|| Worker::open(ports, plant));
         let mut worker =
             opened.map_err(RouterError::of("cannot enter the device's namespace"))??;
         let inside = Arc::clone(&shared);
         let work = move || worker.run(&inside);
         let mut device = Self {
             shared,
-            ports: Ports::of(topology)?,
+            ports: None,
             thread: Pinned::start("lockgate-planted", cpu, work)?,
             cpu_ns_before: 0,
         };
         device.cpu_ns_before = device.thread.cpu_ns();
         Ok(device)
+    }
+
+    /// The kernel's number of its thread.
+    pub fn thread(&self) -> i32 {
+        self.thread.number
     }
 
     pub fn truth(&self) -> Truth {
@@ -115,7 +134,7 @@ impl Router for Device {
 
     fn cpu(&mut self) -> Result<Cpu, RouterError> {
         Ok(Cpu {
-            kernel_ns: self.ports.cpu_ns()?,
+            kernel_ns: self.ports.as_mut().map_or(Ok(0), Ports::cpu_ns)?,
             own_ns: self.thread.cpu_ns().saturating_sub(self.cpu_ns_before),
         })
     }
@@ -125,17 +144,18 @@ impl Router for Device {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Port {
-    index: u32,
-    source: [u8; 6],
-    destination: [u8; 6],
+/// A link of the device's, and the Ethernet addresses of what it sends there.
+#[derive(Clone, Copy, Debug)]
+pub struct PlantedPort {
+    pub index: u32,
+    pub source: [u8; 6],
+    pub destination: [u8; 6],
 }
 
-fn ports(topology: &Topology) -> [Port; 2] {
+fn ports(topology: &Topology) -> [PlantedPort; 2] {
     [Side::Zero, Side::One].map(|side| {
         let built = topology.side(side);
-        Port {
+        PlantedPort {
             index: built.router_index,
             source: built.router_mac,
             destination: built.tester_mac,
@@ -149,9 +169,12 @@ struct Worker {
     umem: Arc<Umem>,
     pool: Pool,
     sockets: [Socket; 2],
-    ports: [Port; 2],
+    ports: [PlantedPort; 2],
     planted: [Planted; 2],
     held: [Option<Frame>; 2],
+    delay_ns: u64,
+    /// Frames that are due to leave by a port at a time.
+    delayed: VecDeque<(u64, usize, Frame)>,
     frames: Vec<Frame>,
     truth: Truth,
     /// Frames for which the other port's ring had no room.
@@ -159,14 +182,14 @@ struct Worker {
 }
 
 impl Worker {
-    fn open(ports: [Port; 2], plant: Plant) -> Result<Self, RouterError> {
+    fn open(ports: [PlantedPort; 2], plant: Plant) -> Result<Self, RouterError> {
         let memory = RouterError::of("cannot map the device's memory");
         let (umem, pool) = Umem::new(FRAMES, 2048).map_err(memory)?;
         let options = SocketOptions {
             ring_entries: FILL_LEVEL,
             ..SocketOptions::default()
         };
-        let open = |port: Port| -> Result<(Capture, Socket), RouterError> {
+        let open = |port: PlantedPort| -> Result<(Capture, Socket), RouterError> {
             let failed = "cannot open an AF_XDP socket for a planted device";
             let capture = Capture::attach(port.index, 1).map_err(RouterError::of(failed))?;
             let socket =
@@ -185,6 +208,8 @@ impl Worker {
             ports,
             planted: [Planted::new(plant), Planted::new(plant)],
             held: [None, None],
+            delay_ns: plant.delay_ns(),
+            delayed: VecDeque::new(),
             frames: Vec::new(),
             truth: Truth::default(),
             unsent: 0,
@@ -223,6 +248,7 @@ impl Worker {
             self.act(from, frame, now_ns);
         }
         self.frames = frames;
+        self.send_due(now_ns);
         self.sockets[1 - from].transmit.flush()?;
         self.sockets[1 - from].transmit.reclaim(&mut self.pool);
         self.sockets[from]
@@ -253,12 +279,27 @@ impl Worker {
             }
             Act::Send | Act::Hold => {}
         }
+        if self.delay_ns > 0 {
+            let due_ns = now_ns + self.delay_ns;
+            self.delayed.push_back((due_ns, 1 - from, frame));
+            return;
+        }
         self.truth.sent += u64::from(self.send(1 - from, frame));
         if let Some(held) = self.held[from].take()
             && self.send(1 - from, held)
         {
             self.truth.sent += 1;
             self.truth.reordered += 1;
+        }
+    }
+
+    fn send_due(&mut self, now_ns: u64) {
+        while let Some((due_ns, to, frame)) = self.delayed.pop_front() {
+            if due_ns > now_ns {
+                self.delayed.push_front((due_ns, to, frame));
+                return;
+            }
+            self.truth.sent += u64::from(self.send(to, frame));
         }
     }
 
@@ -295,12 +336,17 @@ impl Worker {
         }
     }
 
+    /// Until a frame comes, or one is due to leave.
     fn sleep(&mut self) -> io::Result<()> {
         let polled = [
             self.sockets[0].receive.as_fd(),
             self.sockets[1].receive.as_fd(),
         ];
-        if sys::readable::any(&polled, SLEEP)? {
+        let next = self.delayed.front();
+        let until_due =
+            next.map(|(due_ns, ..)| Duration::from_nanos(due_ns.saturating_sub(now_ns())));
+        let within = until_due.unwrap_or(SLEEP).min(SLEEP);
+        if sys::readable::any(&polled, within)? || until_due.is_some() {
             return Ok(());
         }
         for from in [0, 1] {

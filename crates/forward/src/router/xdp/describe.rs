@@ -1,45 +1,22 @@
 //! What a program must know of the router that it stands in for: its ports, and
-//! whether the kernel's tables depend on more than the program looks at.
+//! whether the kernel decides by more than the program looks at.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use net::netlink::{NetlinkError, Policies, Route, RouteKind, Selector};
+use net::netlink::{Neighbour, NetlinkError, Policies, Selector};
 use net::sysctl::SysctlError;
 use net::{Namespace, Netlink};
-use xdp::path::{Alike, RouterOptions, RouterPort};
+use xdp::path::{RouterOptions, RouterPort};
 
-use crate::topology::plan::Side;
-use crate::topology::{NetworkError, Topology};
-
-#[derive(Clone, Debug)]
-struct Named {
-    link: String,
-    carrier: String,
-    tag: Option<u16>,
-}
+use super::settings::{self, Settings};
+use crate::topology::NetworkError;
 
 pub struct Describer {
     namespace: Namespace,
     netlink: Netlink,
     policies: Policies,
-    ports: Vec<Named>,
-}
-
-pub struct Tables {
-    pub special: Special,
-    pub alike: Alike,
-}
-
-/// Routes that depend on more than a packet's destination, type of service and port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Special {
-    /// They hold for some sources only, or for a time: each packet must ask.
-    pub conditional: bool,
-    /// They have several next hops. The kernel takes an ICMP error's hop from the
-    /// packet that it is about, so these are the kernel's.
-    pub several_hops: bool,
+    links: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,46 +26,65 @@ pub struct Description {
 }
 
 impl Describer {
-    pub fn of(topology: &Topology) -> Result<Self, NetworkError> {
-        let named = |side| Named {
-            link: topology.router_link(side).to_owned(),
-            carrier: topology.side(side).names.router.clone(),
-            tag: topology.spec().vlan,
-        };
+    /// Of a router with these links: its ports, or VLANs on them.
+    pub fn of(namespace: &Namespace, links: Vec<String>) -> Result<Self, NetworkError> {
         Ok(Self {
-            namespace: topology.router().clone(),
-            netlink: topology.router().netlink()?,
-            policies: topology.router().run(Policies::open)??,
-            ports: Side::BOTH.map(named).to_vec(),
+            namespace: namespace.clone(),
+            netlink: namespace.netlink()?,
+            policies: namespace.run(Policies::open)??,
+            links,
         })
     }
 
-    /// The current description of the router; its routes are as
-    /// [`tables`](Self::tables) found them, with the changes heard since.
-    pub fn describe(&mut self, special: Special) -> Result<Description, NetworkError> {
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// What the kernel tells of no change of; it is to be opened anew when a link changes.
+    pub fn settings(&self) -> Settings {
+        Settings::open(&self.namespace, self.links.iter().map(String::as_str))
+    }
+
+    /// The current description of the router.
+    pub fn describe(&mut self) -> Result<Description, NetworkError> {
+        let stands_in = self.number(settings::OF_ALL[1])? == Some(1);
         let mut ports = Vec::new();
-        for named in self.ports.clone() {
-            ports.extend(self.port(&named)?);
+        for link in self.links.clone() {
+            ports.extend(self.port(&link, stands_in)?);
         }
         Ok(Description {
-            options: self.options(special, ports.is_empty())?,
+            options: self.options(ports.is_empty())?,
             ports,
         })
     }
 
-    /// `None` for a port that is gone, or is just going: its frames are the kernel's.
-    fn port(&mut self, named: &Named) -> Result<Option<RouterPort>, NetworkError> {
-        let link = present(self.netlink.link(&named.link))?;
-        let carrier = present(self.netlink.link(&named.carrier))?;
-        let strict = self.rp_filter(&named.link)?;
-        let (Some(link), Some(carrier), Some(strict)) = (link, carrier, strict) else {
+    /// `None` for a port that is gone, or is just going, that belongs to another link, or
+    /// whose tags are more than a number: its frames are the kernel's.
+    fn port(
+        &mut self,
+        name: &str,
+        stands_in_for_neighbours: bool,
+    ) -> Result<Option<RouterPort>, NetworkError> {
+        let link = present(self.netlink.link(name))?;
+        let strict = self.rp_filter(name)?;
+        let (Some(link), Some(strict)) = (link, strict) else {
             return Ok(None);
         };
+        let vlan = match (&link.kind[..], link.vlan, link.peer) {
+            ("vlan", Some(vlan), Some(carrier)) if vlan.is_plain => Some((carrier, vlan.id)),
+            ("vlan", ..) => return Ok(None),
+            _ => None,
+        };
+        if link.master.is_some() {
+            return Ok(None);
+        }
+        let disabled = self.number(&settings::of_port(name, settings::OF_PORT[1]))?;
         Ok(Some(RouterPort {
             ifindex: link.index,
             address: link.address,
-            vlan: named.tag.map(|tag| (carrier.index, tag)),
+            vlan,
             strict_source: strict == 1,
+            no_ipv6: stands_in_for_neighbours || disabled.is_some_and(|value| value != 0),
         }))
     }
 
@@ -106,14 +102,9 @@ impl Describer {
         }
     }
 
-    fn options(
-        &mut self,
-        special: Special,
-        has_no_port: bool,
-    ) -> Result<RouterOptions, NetworkError> {
+    fn options(&mut self, has_no_port: bool) -> Result<RouterOptions, NetworkError> {
         let mut options = RouterOptions {
-            no_cache: special.conditional,
-            all_to_kernel: has_no_port || special.several_hops,
+            all_to_kernel: has_no_port,
             ..RouterOptions::default()
         };
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
@@ -123,7 +114,7 @@ impl Describer {
             }
         }
         // Then each destination may have an MTU of its own (ip-sysctl.rst).
-        options.no_cache |= self.number("ipv4/ip_forward_use_pmtu")? == Some(1);
+        options.no_cache |= self.number(settings::OF_ALL[0])? == Some(1);
         options.all_to_kernel |= self.has_confused_ipv6()?;
         options.all_to_kernel |= self.policies.are_there()?;
         Ok(options)
@@ -136,8 +127,8 @@ impl Describer {
         if self.number("ipv6/conf/all/forwarding")? != Some(0) {
             return Ok(false);
         }
-        for named in &self.ports {
-            let forwards = self.number(&format!("ipv6/conf/{}/forwarding", named.link))?;
+        for link in &self.links {
+            let forwards = self.number(&format!("ipv6/conf/{link}/forwarding"))?;
             if forwards.is_some_and(|value| value != 0) {
                 return Ok(true);
             }
@@ -157,56 +148,8 @@ impl Describer {
         }
     }
 
-    pub fn tables(&mut self) -> Result<Tables, NetworkError> {
-        let mut tables = Tables::without_routes();
-        for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
-            for route in self.netlink.routes(any)? {
-                tables.add(&route);
-            }
-        }
-        Ok(tables)
-    }
-
-    pub fn stale(&mut self) -> Result<BTreeSet<(u32, IpAddr)>, NetworkError> {
-        let all = self.netlink.neighbours()?;
-        let stale = all.iter().filter(|neighbour| neighbour.stale);
-        Ok(stale
-            .map(|neighbour| (neighbour.interface, neighbour.address))
-            .collect())
-    }
-}
-
-impl Tables {
-    pub fn without_routes() -> Self {
-        Self {
-            special: Special::default(),
-            alike: Alike::without_routes(),
-        }
-    }
-
-    /// Whether addresses are now distinguished that were alike before.
-    pub fn add(&mut self, route: &Route) -> bool {
-        self.special.add(route);
-        let is_one_way = route.kind != RouteKind::Unicast || route.gateway.is_some();
-        self.alike
-            .add(route.destination, route.prefix_length, is_one_way)
-    }
-}
-
-impl Special {
-    pub fn is(route: &Route) -> bool {
-        let mut of_it = Self::default();
-        of_it.add(route);
-        of_it != Self::default()
-    }
-
-    fn add(&mut self, route: &Route) {
-        self.conditional |= route.is_conditional;
-        self.several_hops |= route.has_several_hops;
-        // By a next hop of its own (`ip nexthop`), where the kernel does not
-        // tell what that is (`nexthop_compat_mode` 0): it may be several.
-        let is_told = route.gateway.is_some() || route.interface.is_some();
-        self.several_hops |= route.kind == RouteKind::Unicast && !is_told;
+    pub fn neighbours(&mut self) -> Result<Vec<Neighbour>, NetworkError> {
+        Ok(self.netlink.neighbours()?)
     }
 }
 

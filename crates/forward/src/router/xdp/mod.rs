@@ -3,8 +3,13 @@
 
 mod describe;
 mod helpers;
+mod neighbours;
+mod settings;
+mod special;
+mod tables;
 mod watch;
 
+use net::Namespace;
 use sys::failure::Failure;
 use xdp::path::{CpuMap, Fib, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path, Reason};
@@ -13,13 +18,91 @@ use self::describe::Description;
 use self::watch::{Listening, Watch};
 use super::ports::Ports;
 use super::{Counters, Cpu, Own, Router, RouterError, Task};
+use crate::topology::plan::Side;
 use crate::topology::{Topology, address};
 
-pub struct Xdp<P> {
-    name: &'static str,
+/// Programs on links of a namespace, told of what changes there.
+pub struct Standing<P> {
     // First: who tells the program of changes ends before it.
     watch: Option<Watch>,
     attached: Attached<P>,
+}
+
+impl Standing<Fib> {
+    /// A FIB cache on those links. What its kernel's table says is what it forwards by.
+    pub fn fib_cached(namespace: &Namespace, links: Vec<String>) -> Result<Self, RouterError> {
+        Self::following("xdp-fib-cached", namespace, links, Fib::load_cached)
+    }
+
+    fn following(
+        name: &str,
+        namespace: &Namespace,
+        links: Vec<String>,
+        load: fn(&[RouterPort], RouterOptions) -> Result<Fib, Failure>,
+    ) -> Result<Self, RouterError> {
+        let listening = Listening::begin(namespace, links)
+            .map_err(RouterError::of(format!("cannot start the path {name}")))?;
+        let Description { ports, options } = listening.description().clone();
+        let attached = attach(name, namespace, || load(&ports, options))?;
+        let watch = listening.follow(attached.control());
+        let watch = watch.map_err(RouterError::of(format!(
+            "cannot follow what changes for the path {name}"
+        )))?;
+        Ok(Self {
+            watch: Some(watch),
+            attached,
+        })
+    }
+
+    /// # Errors
+    /// Also when what changes is not followed any more: all frames are the kernel's then.
+    pub fn counters(&self, name: &str) -> Result<xdp::Counters, RouterError> {
+        self.check(name)?;
+        self.attached.counters().map_err(unread(name))
+    }
+}
+
+impl<P> Standing<P> {
+    fn check(&self, name: &str) -> Result<(), RouterError> {
+        match self.watch.as_ref().and_then(Watch::failed) {
+            None => Ok(()),
+            Some(error) => {
+                let context = format!(
+                    "{name} does not follow changes of its tables, and leaves all frames to the kernel"
+                );
+                Err(RouterError::of::<Failure>(context)(error))
+            }
+        }
+    }
+}
+
+fn unread(name: &str) -> impl FnOnce(Failure) -> RouterError {
+    RouterError::of(format!(
+        "cannot read what the programs of the path {name} counted"
+    ))
+}
+
+/// Loads a path inside, and puts it on its ports.
+fn attach<P: Path + Send, E>(
+    name: &str,
+    namespace: &Namespace,
+    load: impl FnOnce() -> Result<P, E> + Send,
+) -> Result<Attached<P>, RouterError>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let context = || format!("cannot start the path {name}");
+    let start = || {
+        let path = load().map_err(RouterError::of(context()))?;
+        Attached::new(path).map_err(RouterError::of(context()))
+    };
+    let inside = namespace.run(start);
+    inside.map_err(RouterError::of(context()))?
+}
+
+pub struct Xdp<P> {
+    name: &'static str,
+    standing: Standing<P>,
     ports: Ports,
     helpers: Vec<i32>,
     count: Count<P>,
@@ -53,15 +136,9 @@ impl Xdp<Fib> {
         topology: &Topology,
         load: fn(&[RouterPort], RouterOptions) -> Result<Fib, Failure>,
     ) -> Result<Self, RouterError> {
-        let listening = listen(name, topology)?;
-        let Description { ports, options } = listening.description().clone();
-        let load = || load(&ports, options);
-        let mut router = Self::start(name, topology, load, Fib::counters)?;
-        let watch = listening.follow(router.attached.control());
-        router.watch = Some(watch.map_err(RouterError::of(format!(
-            "cannot follow what changes for the path {name}"
-        )))?);
-        Ok(router)
+        let links = set_up(topology)?;
+        let standing = Standing::following(name, topology.router(), links, load)?;
+        Self::over(name, topology, standing, Fib::counters)
     }
 }
 
@@ -70,7 +147,9 @@ impl Xdp<CpuMap> {
     /// kernel forwards them there.
     pub fn cpumap(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-cpumap";
-        let listening = listen(name, topology)?;
+        let links = set_up(topology)?;
+        let listening = Listening::begin(topology.router(), links)
+            .map_err(RouterError::of(format!("cannot start the path {name}")))?;
         let ports = &listening.description().ports;
         let mut cpus = topology.spec().cpus.router.clone();
         cpus.sort_unstable();
@@ -78,17 +157,19 @@ impl Xdp<CpuMap> {
         let load = || CpuMap::load(ports, &cpus, Then::Kernel);
         let mut router = Self::start(name, topology, load, CpuMap::counters)?;
         let context = "cannot find the threads that take frames on other CPUs";
-        let threads = router.attached.threads();
+        let threads = router.standing.attached.threads();
         let ending = threads.map_err(RouterError::of(context))?;
         router.helpers = helpers::wait_for(&ending, cpus.len())?;
         Ok(router)
     }
 }
 
-fn listen(name: &str, topology: &Topology) -> Result<Listening, RouterError> {
+/// Gives the router its addresses and routes; its links.
+fn set_up(topology: &Topology) -> Result<Vec<String>, RouterError> {
     address::assign_router(topology)
         .map_err(RouterError::of("cannot set up the router's table"))?;
-    Listening::begin(topology).map_err(RouterError::of(format!("cannot start the path {name}")))
+    let links = Side::BOTH.map(|side| topology.router_link(side).to_owned());
+    Ok(links.to_vec())
 }
 
 impl<P: Path + Send> Xdp<P> {
@@ -101,17 +182,23 @@ impl<P: Path + Send> Xdp<P> {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let context = || format!("cannot start the path {name}");
-        let start = || {
-            let path = load().map_err(RouterError::of(context()))?;
-            Attached::new(path).map_err(RouterError::of(context()))
-        };
-        let inside = topology.router().run(start);
-        let attached = inside.map_err(RouterError::of(context()))??;
-        Ok(Self {
-            name,
+        let attached = attach(name, topology.router(), load)?;
+        let standing = Standing {
             watch: None,
             attached,
+        };
+        Self::over(name, topology, standing, count)
+    }
+
+    fn over(
+        name: &'static str,
+        topology: &Topology,
+        standing: Standing<P>,
+        count: Count<P>,
+    ) -> Result<Self, RouterError> {
+        Ok(Self {
+            name,
+            standing,
             ports: Ports::of(topology)?,
             helpers: Vec::new(),
             count,
@@ -121,7 +208,7 @@ impl<P: Path + Send> Xdp<P> {
 
 impl<P> Xdp<P> {
     pub fn program(&self) -> &P {
-        &self.attached
+        &self.standing.attached
     }
 }
 
@@ -131,17 +218,8 @@ impl<P: Path + Send> Router for Xdp<P> {
     }
 
     fn counters(&mut self) -> Result<Counters, RouterError> {
-        if let Some(error) = self.watch.as_ref().and_then(Watch::failed) {
-            let context = format!(
-                "{} does not follow changes of its tables, and leaves all frames to the kernel",
-                self.name
-            );
-            return Err(RouterError::of::<Failure>(context)(error));
-        }
-        let counted = (self.count)(&self.attached).map_err(RouterError::of(format!(
-            "cannot read what the programs of the path {} counted",
-            self.name
-        )))?;
+        self.standing.check(self.name)?;
+        let counted = (self.count)(&self.standing.attached).map_err(unread(self.name))?;
         Ok(Counters {
             unsure: counted.passed(Reason::Unwatched),
             own: Some(Own {
@@ -153,7 +231,7 @@ impl<P: Path + Send> Router for Xdp<P> {
     }
 
     fn cpu(&mut self) -> Result<Cpu, RouterError> {
-        let watch_ns = self.watch.as_mut().map_or(0, Watch::cpu_ns);
+        let watch_ns = self.standing.watch.as_mut().map_or(0, Watch::cpu_ns);
         Ok(Cpu {
             kernel_ns: self.ports.cpu_ns()? + helpers::cpu_ns(&self.helpers)?,
             own_ns: watch_ns,

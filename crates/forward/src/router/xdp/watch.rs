@@ -7,22 +7,33 @@
 //! after the last look whose every change was told, all frames are the kernel's.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use net::monitor::{Event, Monitor, Topic};
+use net::Namespace;
+use net::monitor::{Event, Monitor, RouteChange, Topic};
+use net::netlink::{Neighbour, Route};
 use sys::failure::Failure;
-use xdp::path::Control;
+use xdp::path::{Concern, Control};
 
-use super::describe::{Describer, Description, Special, Tables};
+use super::describe::{Describer, Description};
+use super::neighbours::{Neighbours, Place};
+use super::settings::Settings;
+use super::special::{Prefix, prefix};
+use super::tables::{Reading, Tables};
 use crate::pinned::Pinned;
-use crate::topology::Topology;
 
 /// How often it looks: several times in a lease, so that one late wake-up does no
 /// harm.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
+/// More changes at once concern everything: to tell of each would take longer.
+const CONCERNS_MAX: usize = 1000;
+/// All routes are read anew for what is in doubt, but not for more than so much of the
+/// time.
+const READING_SHARE_MAX: u32 = 20;
+/// How long the first reading may take, of a table ten times the Internet's.
+const FIRST_MAX: Duration = Duration::from_secs(60);
 
 pub struct Watch {
     shared: Arc<Shared>,
@@ -39,26 +50,31 @@ struct Shared {
 pub struct Listening {
     monitor: Monitor,
     describer: Describer,
+    settings: Settings,
     tables: Tables,
-    stale: BTreeSet<(u32, IpAddr)>,
+    neighbours: Neighbours,
     last: Description,
+    reading: Option<Reading>,
+    /// Not before then for what is in doubt.
+    next_reading: Instant,
     /// A change was seen and not passed on: the program, or the router, could not be
-    /// reached. Until a full look there is no lease.
+    /// reached, or not all was told. Until all was read there is no lease.
     is_behind: bool,
 }
 
 impl Listening {
-    pub fn begin(topology: &Topology) -> Result<Self, Failure> {
-        let monitor = Monitor::open(topology.router(), &Topic::ALL)?;
-        let mut describer = Describer::of(topology)?;
-        let tables = Tables::without_routes();
-        let last = describer.describe(tables.special)?;
+    pub fn begin(namespace: &Namespace, links: Vec<String>) -> Result<Self, Failure> {
+        let monitor = Monitor::open(namespace, &Topic::ALL)?;
+        let mut describer = Describer::of(namespace, links)?;
         Ok(Self {
             monitor,
+            settings: describer.settings(),
+            last: describer.describe()?,
             describer,
-            tables,
-            stale: BTreeSet::new(),
-            last,
+            tables: Tables::without_routes(),
+            neighbours: Neighbours::default(),
+            reading: None,
+            next_reading: Instant::now(),
             is_behind: true,
         })
     }
@@ -69,7 +85,10 @@ impl Listening {
 
     /// Tells the program about the router, and continues on a thread of its own.
     pub fn follow(mut self, control: Control) -> Result<Watch, Failure> {
-        self.step(&control, Duration::ZERO)?;
+        let began = Instant::now();
+        while self.is_behind && began.elapsed() < FIRST_MAX {
+            self.step(&control, Duration::from_millis(1))?;
+        }
         let shared = Arc::new(Shared::default());
         let inside = Arc::clone(&shared);
         let work = move || inside.run(self, &control);
@@ -82,95 +101,197 @@ impl Listening {
         let look = control.look()?;
         events.extend(self.monitor.wait(Duration::ZERO)?);
         let is_all = self.monitor.is_drained();
-        if self.is_behind {
-            events.push(Event::Lost);
+        if self.settings.have_changed() {
+            events.push(Event::Other);
         }
-        if !events.is_empty() {
+        self.read_if_due(&events)?;
+        if !self.is_behind && !events.is_empty() {
             self.is_behind = true;
             self.tell(&events, control)?;
             self.is_behind = false;
         }
-        if is_all {
+        self.adopt_if_read(control)?;
+        if is_all && !self.is_behind {
             control.renew(look)?;
         }
         Ok(())
     }
 
-    /// Stale neighbours first: an answer that is kept from now on must take them into
-    /// account.
-    fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
-        self.tell_stale(events, control)?;
-        let special = self.tables.special;
-        self.tell_alike(events, control)?;
-        let is_of_tables =
-            |event: &Event| matches!(event, Event::Neighbour { .. } | Event::Route { .. });
-        // Routes and neighbours come by the thousand.
-        if special != self.tables.special || !events.iter().all(is_of_tables) {
-            let now = self.describer.describe(self.tables.special)?;
-            // What could not be told may have been told in part.
-            if now != self.last || events.contains(&Event::Lost) {
-                control.describe(&now.ports, now.options)?;
+    /// Begins to read all routes, or notes for those who do what changed meanwhile.
+    fn read_if_due(&mut self, events: &[Event]) -> Result<(), Failure> {
+        let is_lost = events.contains(&Event::Lost);
+        self.is_behind |= is_lost;
+        match &mut self.reading {
+            Some(reading) if is_lost => reading.spoil(),
+            Some(reading) => {
+                for (route, change) in events.iter().filter_map(route_of) {
+                    reading.note(route, change);
+                }
             }
-            self.last = now;
+            None => {
+                let is_in_doubt = self.tables.specials.is_in_doubt();
+                let is_due = is_in_doubt && Instant::now() >= self.next_reading;
+                if self.is_behind || is_due {
+                    self.reading = Some(Reading::begin(self.describer.namespace())?);
+                }
+            }
         }
-        control.forget()
+        Ok(())
     }
 
-    fn tell_stale(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
-        let (mut gone, mut come) = (BTreeSet::new(), BTreeSet::new());
-        if events.contains(&Event::Lost) {
-            come = self.describer.stale()?;
-            gone = &self.stale - &come;
-        } else {
-            for event in events {
-                let Event::Neighbour { neighbour, removed } = event else {
-                    continue;
-                };
-                let of = (neighbour.interface, neighbour.address);
-                let [to, from] = if neighbour.stale && !removed {
-                    [&mut come, &mut gone]
-                } else {
-                    [&mut gone, &mut come]
-                };
-                from.remove(&of);
-                to.insert(of);
+    /// All routes were read: what the program knows is set anew.
+    fn adopt_if_read(&mut self, control: &Control) -> Result<(), Failure> {
+        let Some(reading) = &mut self.reading else {
+            return Ok(());
+        };
+        let is_spoilt = reading.is_spoilt();
+        let read = reading.done();
+        if !matches!(read, Ok(None)) {
+            self.reading = None;
+        }
+        let Some((tables, took)) = read?.filter(|_| !is_spoilt) else {
+            return Ok(());
+        };
+        self.next_reading = Instant::now() + took * READING_SHARE_MAX;
+        let was_behind = std::mem::replace(&mut self.is_behind, true);
+        let before = std::mem::replace(&mut self.tables, tables);
+        let old = before.specials.networks();
+        let all: BTreeSet<_> = old.chain(self.tables.specials.networks()).collect();
+        self.tell_special(&all, control)?;
+        if was_behind {
+            self.tell_all_neighbours(control)?;
+        }
+        // Some may be alike that were not, and what is kept of one is not for all.
+        control.pause()?;
+        control.set_alike(&self.tables.alike)?;
+        self.describe(control, was_behind)?;
+        control.forget(Concern::Everything);
+        self.is_behind = false;
+        Ok(())
+    }
+
+    fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
+        let mut concerns = Vec::new();
+        self.tell_routes(events, control, &mut concerns)?;
+        for event in events {
+            match event {
+                Event::Route { .. } => {}
+                Event::Neighbour { neighbour, removed } => {
+                    concerns.extend(self.tell_neighbour(neighbour, *removed, control)?);
+                }
+                Event::Link { .. } | Event::Address { .. } => {
+                    self.tables.specials.doubt();
+                    concerns.push(Concern::Everything);
+                }
+                Event::Other | Event::Lost => concerns.push(Concern::Everything),
             }
         }
-        for (interface, address) in gone.intersection(&self.stale) {
+        if concerns.contains(&Concern::Everything) {
+            self.describe(control, false)?;
+        }
+        if concerns.contains(&Concern::Everything) || concerns.len() > CONCERNS_MAX {
+            control.forget(Concern::Everything);
+        } else {
+            concerns.iter().for_each(|concern| control.forget(*concern));
+        }
+        Ok(())
+    }
+
+    /// What could not be told may have been told in part: then it is told `anew`.
+    fn describe(&mut self, control: &Control, anew: bool) -> Result<(), Failure> {
+        // Before they are read, so that a change meanwhile is seen.
+        self.settings = self.describer.settings();
+        let mut now = self.describer.describe()?;
+        now.options.all_to_kernel |= self.tables.specials.are_too_many();
+        if now != self.last || anew {
+            control.describe(&now.ports, now.options)?;
+        }
+        self.last = now;
+        Ok(())
+    }
+
+    /// Which addresses are alike first: an answer that is kept from now on must take it
+    /// into account.
+    fn tell_routes(
+        &mut self,
+        events: &[Event],
+        control: &Control,
+        concerns: &mut Vec<Concern>,
+    ) -> Result<(), Failure> {
+        let (mut is_narrower, mut special) = (false, BTreeSet::new());
+        for (route, change) in events.iter().filter_map(route_of) {
+            let changed = self.tables.change(route, change);
+            let network = prefix(route);
+            is_narrower |= changed.is_narrower;
+            if changed.is_special {
+                special.insert(network);
+                special.extend(self.tables.specials.within(network));
+            }
+            concerns.push(Concern::Network(network.0, network.1));
+        }
+        if is_narrower {
+            control.set_alike(&self.tables.alike)?;
+        }
+        if self.tables.specials.are_too_many() {
+            // Described as the kernel's.
+            concerns.push(Concern::Everything);
+        }
+        self.tell_special(&special, control)
+    }
+
+    fn tell_special(&self, networks: &BTreeSet<Prefix>, control: &Control) -> Result<(), Failure> {
+        let specials = &self.tables.specials;
+        if specials.are_too_many() {
+            return Ok(());
+        }
+        for network in networks {
+            control.set_special(network.0, network.1, specials.at(*network))?;
+        }
+        Ok(())
+    }
+
+    fn tell_neighbour(
+        &mut self,
+        neighbour: &Neighbour,
+        is_removed: bool,
+        control: &Control,
+    ) -> Result<Option<Concern>, Failure> {
+        let (interface, address) = (neighbour.interface, neighbour.address);
+        let meaning = self.neighbours.change(neighbour, is_removed);
+        if let Some(is_stale) = meaning.is_stale {
+            control.set_stale(interface, address, is_stale)?;
+        }
+        Ok(
+            if meaning.is_other_validity && self.tables.is_gateway_v6(address) {
+                Some(Concern::Everything)
+            } else {
+                meaning
+                    .is_another
+                    .then_some(Concern::Neighbour(interface, address))
+            },
+        )
+    }
+
+    fn tell_all_neighbours(&mut self, control: &Control) -> Result<(), Failure> {
+        let now = Neighbours::of(&self.describer.neighbours()?);
+        let stale: BTreeSet<Place> = now.stale().collect();
+        let before: BTreeSet<Place> = self.neighbours.stale().collect();
+        for (interface, address) in before.difference(&stale) {
             control.set_stale(*interface, *address, false)?;
         }
         // Also those that were: the program strikes out what it has used.
-        for (interface, address) in &come {
+        for (interface, address) in &stale {
             control.set_stale(*interface, *address, true)?;
         }
-        self.stale = &(&self.stale - &gone) | &come;
+        self.neighbours = now;
         Ok(())
     }
+}
 
-    /// Reads all routes where a special one goes, since it may have been the last.
-    /// Other special routes are assumed to stay until then, which costs only time.
-    fn tell_alike(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
-        let goes = |event: &Event| matches!(event, Event::Route { route, removed: true } if Special::is(route));
-        let is_new = if events.contains(&Event::Lost) || events.iter().any(goes) {
-            self.tables = self.describer.tables()?;
-            true
-        } else {
-            let mut is_new = false;
-            for event in events {
-                if let Event::Route {
-                    route,
-                    removed: false,
-                } = event
-                {
-                    is_new |= self.tables.add(route);
-                }
-            }
-            is_new
-        };
-        if is_new {
-            control.set_alike(&self.tables.alike)?;
-        }
-        Ok(())
+fn route_of(event: &Event) -> Option<(&Route, RouteChange)> {
+    match event {
+        Event::Route { route, change } => Some((route, *change)),
+        _ => None,
     }
 }
 

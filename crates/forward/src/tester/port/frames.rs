@@ -109,11 +109,24 @@ impl Frames {
         let turn = self.spread.turn(sequence);
         let size = self.order[(sequence % self.order.len() as u64) as usize];
         TestFrame {
+            source: self.source(sequence),
             destination: self.destination(turn),
             // One flow a destination, modulo 65,536.
             source_port: SOURCE_PORT.wrapping_add(turn as u16),
             frame_bytes: self.sizes[usize::from(size)],
             ..self.first
+        }
+    }
+
+    fn source(&self, sequence: u64) -> IpAddr {
+        match self.stream.addresses {
+            Addresses::V4 {
+                source, sources, ..
+            } => {
+                let turn = self.spread.source_turn(sequence, sources);
+                Ipv4Addr::from_bits(source.to_bits().wrapping_add(turn)).into()
+            }
+            Addresses::V6 { source, .. } => source.into(),
         }
     }
 
@@ -206,6 +219,7 @@ mod tests {
         let mut many = stream(None);
         many.addresses = Addresses::V4 {
             source: "192.0.2.2".parse().unwrap(),
+            sources: 1,
             first: "198.19.0.0".parse().unwrap(),
             count: 256,
             stride: 128,

@@ -172,6 +172,10 @@ fn plan(stream: &Stream) -> Result<Plan, TestFrameError> {
         order: frames.order().to_vec(),
         destinations,
         stride,
+        sources: match stream.addresses {
+            Addresses::V4 { sources, .. } => sources,
+            Addresses::V6 { .. } => 1,
+        },
         trial: stream.trial,
         stream: stream.id,
         rate_pps: stream.rate_pps,

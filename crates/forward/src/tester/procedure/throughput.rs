@@ -9,6 +9,10 @@ use super::{GoalError, Outcome, Procedure, RETRIES, Request, Step, check};
 /// to within 1% of 1 kpps, and each may be repeated.
 const TRIALS_MAX: u32 = 96;
 
+/// A host that spoils three rates in a row, each [`RETRIES`] times and once, spoils the
+/// next one too.
+const NOISY_RATES_MAX: u32 = 3;
+
 /// Above this loss the received rate is a better guide than half the rate; below it,
 /// following the received rate would creep.
 const OVERLOAD_RATIO: f64 = 0.25;
@@ -89,7 +93,8 @@ struct Pass {
 #[derive(Clone, Debug)]
 struct Limit {
     rate_pps: f64,
-    generator: Option<Verdict>,
+    /// Why it is not known whether the device carries it.
+    doubt: Option<Verdict>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,6 +105,8 @@ pub struct Throughput {
     trying_pps: f64,
     confirmed: u32,
     retried: u32,
+    /// Rates in a row at which the host never left a trial alone.
+    noisy: u32,
     trials: u32,
     invalid: u32,
     done: Option<Verdict>,
@@ -115,6 +122,7 @@ impl Throughput {
             trying_pps: goal.ceiling_pps,
             confirmed: 0,
             retried: 0,
+            noisy: 0,
             trials: 0,
             invalid: 0,
             done: None,
@@ -137,14 +145,11 @@ impl Throughput {
         self.choose(None);
     }
 
-    fn record_failure(&mut self, generator: Option<Verdict>, hint_pps: Option<f64>) {
+    fn record_failure(&mut self, doubt: Option<Verdict>, hint_pps: Option<f64>) {
         let rate_pps = self.trying_pps;
         self.passed.retain(|pass| pass.rate_pps < rate_pps);
         self.confirmed = 0;
-        self.limit = Some(Limit {
-            rate_pps,
-            generator,
-        });
+        self.limit = Some(Limit { rate_pps, doubt });
         self.choose(hint_pps);
     }
 
@@ -152,13 +157,23 @@ impl Throughput {
         self.invalid += 1;
         if self.retried < RETRIES {
             self.retried += 1;
-        } else if outcome.verdict.validity == Validity::GeneratorBound {
-            // A lower rate may be within the generator's reach.
-            self.retried = 0;
-            self.record_failure(Some(outcome.verdict.clone()), None);
-        } else {
-            self.done = Some(outcome.verdict.clone());
+            return;
         }
+        self.noisy += u32::from(outcome.verdict.validity != Validity::GeneratorBound);
+        if self.noisy == NOISY_RATES_MAX {
+            self.done = Some(outcome.verdict.clone());
+            return;
+        }
+        // A lower rate may be within the generator's reach, or the host's: what is
+        // carried there is carried, and the verdict is that of the doubt.
+        self.retried = 0;
+        self.record_failure(Some(outcome.verdict.clone()), self.hint(outcome));
+    }
+
+    /// Where to look next, if much was lost.
+    fn hint(&self, outcome: &Outcome) -> Option<f64> {
+        let loss = outcome.loss_ratio();
+        (loss > OVERLOAD_RATIO).then_some(self.trying_pps * (1.0 - loss))
     }
 
     fn choose(&mut self, hint_pps: Option<f64>) {
@@ -197,7 +212,7 @@ impl Throughput {
     fn verdict(&self, rate_pps: f64) -> Verdict {
         match &self.limit {
             Some(Limit {
-                generator: Some(verdict),
+                doubt: Some(verdict),
                 ..
             }) => verdict.clone(),
             Some(_) => Verdict::valid(),
@@ -213,11 +228,8 @@ impl Throughput {
     }
 
     fn finish_below(&mut self) {
-        let generator = self
-            .limit
-            .as_ref()
-            .and_then(|limit| limit.generator.clone());
-        self.done = Some(generator.unwrap_or_else(Verdict::valid));
+        let doubt = self.limit.as_ref().and_then(|limit| limit.doubt.clone());
+        self.done = Some(doubt.unwrap_or_else(Verdict::valid));
     }
 
     fn found(&self, verdict: &Verdict) -> Found {
@@ -258,13 +270,11 @@ impl Procedure for Throughput {
         if !outcome.verdict.is_valid() {
             self.record_invalid(outcome);
         } else {
-            self.retried = 0;
+            (self.retried, self.noisy) = (0, 0);
             if self.has_passed(outcome) {
                 self.record_pass(outcome);
             } else {
-                let loss = outcome.loss_ratio();
-                let hint = (loss > OVERLOAD_RATIO).then_some(self.trying_pps * (1.0 - loss));
-                self.record_failure(None, hint);
+                self.record_failure(None, self.hint(outcome));
             }
         }
         if self.trials >= TRIALS_MAX && self.done.is_none() {

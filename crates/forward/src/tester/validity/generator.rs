@@ -42,6 +42,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
         shared_core(evidence),
         unthreaded(evidence),
         near_ceiling(evidence),
+        lost_by_ports(evidence),
     ])
     .flatten()
     .collect()
@@ -181,6 +182,16 @@ fn near_ceiling(evidence: &Evidence<'_>) -> Option<Verdict> {
                 CEILING_RATIO_MAX * 100.0
             ),
             "use a quicker port (live-frame XDP) or larger frames",
+        )
+    })
+}
+
+fn lost_by_ports(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let (lost, own) = (evidence.lost(), evidence.seen.lost_by_ports);
+    evidence.is_doubtful(own as f64).then(|| {
+        bound(
+            format!("{lost} frames were lost, {own} of them by the tester's own ports"),
+            LESS,
         )
     })
 }

@@ -73,6 +73,11 @@ pub struct Seen {
     /// Total time in which threads that forward or count were ready while another
     /// thread, possibly one of themselves, had their CPU.
     pub waited_behind: Option<Duration>,
+    /// Of a device that is not ours and lives on this host: the time in which its
+    /// threads waited for a CPU, be it for the tester's own.
+    pub kept_waiting: Option<Duration>,
+    /// Frames that the tester's own ports lost, as their drivers count.
+    pub lost_by_ports: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +106,23 @@ impl Evidence<'_> {
     /// pauses were too short for that.
     pub fn excusable_frames(&self) -> u64 {
         (noise::excusable_frames(self).ceil() as u64).min(self.offered())
+    }
+
+    /// Whether a loss that may have another cause than the device decides: `excusable`
+    /// frames of it.
+    fn is_doubtful(&self, excusable: f64) -> bool {
+        let lost = self.lost() as f64;
+        // Whether it would be too much, and would not without what is excusable.
+        let decides = |loss_ratio_max: f64| {
+            let share = |lost| ratio(lost, self.offered() as f64);
+            share(lost) > loss_ratio_max && share(lost - excusable) <= loss_ratio_max
+        };
+        match self.claim {
+            Claim::Rate => false,
+            Claim::Carried { loss_ratio_max } => decides(loss_ratio_max),
+            Claim::Latency => decides(0.0),
+            Claim::Loss => lost > 0.0 && excusable > 0.0 && excusable >= lost * LOSS_ERROR_MAX,
+        }
     }
 
     fn offered(&self) -> u64 {

@@ -29,6 +29,9 @@ const BATCH_FRAMES: f64 = 32.0;
 /// 256.
 const QUEUE_FRAMES: f64 = 128.0;
 
+/// A device on this host that waits longer is worth a word.
+const KEPT_MIN: Duration = Duration::from_millis(1);
+
 const QUIET: &str = "stop other programs, or give the trial CPUs of its own";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
@@ -98,12 +101,17 @@ pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
     let elsewhere = elsewhere_behind(evidence.seen);
     let waited = evidence.seen.waited_behind.unwrap_or(Duration::MAX);
     // Nor does a thread know of the time in which its CPU itself was taken away.
-    let behind_ns = (elsewhere.min(waited) + evidence.seen.host.steal).as_nanos() as f64;
-    evidence
-        .directions
-        .iter()
-        .map(|direction| late_frames(direction) + paused_frames(direction, behind_ns))
-        .sum()
+    let kept = evidence.seen.kept_waiting;
+    let behind = elsewhere.min(waited).max(kept.unwrap_or_default());
+    let behind_ns = (behind + evidence.seen.host.steal).as_nanos() as f64;
+    // Nothing is known of the queues of a device that is not ours.
+    let queue = if kept.is_some() {
+        BATCH_FRAMES
+    } else {
+        QUEUE_FRAMES
+    };
+    let excusable = |one: &Direction| late_frames(one) + paused_frames(one, behind_ns, queue);
+    evidence.directions.iter().map(excusable).sum()
 }
 
 /// Frames that the generator sent late, beyond its usual batches. The longest of its
@@ -126,27 +134,26 @@ fn late_frames(direction: &Direction) -> f64 {
 
 /// Frames that came while others had the device's CPU. A queue that overflowed kept
 /// its first frame for as long as it takes to fill.
-fn paused_frames(direction: &Direction, elsewhere_ns: f64) -> f64 {
+fn paused_frames(direction: &Direction, elsewhere_ns: f64, queue: f64) -> f64 {
     let per_ns = direction.offered_pps() / 1e9;
     let longest_ns = direction.received.latency.max_ns();
-    let is_short = longest_ns.is_some_and(|ns| ns as f64 * per_ns <= QUEUE_FRAMES);
+    let is_short = longest_ns.is_some_and(|ns| ns as f64 * per_ns <= queue);
     if is_short { 0.0 } else { elsewhere_ns * per_ns }
 }
 
 fn excusable_loss(evidence: &Evidence<'_>) -> Option<Verdict> {
     let (lost, excusable) = (evidence.lost() as f64, excusable_frames(evidence));
-    // Whether it would be too much, and would not without what is excusable.
-    let decides = |loss_ratio_max: f64| {
-        let share = |lost| ratio(lost, evidence.offered() as f64);
-        share(lost) > loss_ratio_max && share(lost - excusable) <= loss_ratio_max
-    };
-    let is_doubtful = match evidence.claim {
-        Claim::Rate => false,
-        Claim::Carried { loss_ratio_max } => decides(loss_ratio_max),
-        Claim::Latency => decides(0.0),
-        Claim::Loss => lost > 0.0 && excusable > 0.0 && excusable >= lost * LOSS_ERROR_MAX,
-    };
-    is_doubtful.then(|| {
+    let kept = evidence.seen.kept_waiting.unwrap_or_default();
+    evidence.is_doubtful(excusable).then(|| {
+        if kept > KEPT_MIN {
+            return noisy(
+                format!(
+                    "{lost:.0} frames were lost, and threads of the device waited {:.1} ms for a CPU: the loss may be the host's and not the device's",
+                    kept.as_secs_f64() * 1e3
+                ),
+                "give the device CPUs that the tester does not use, and stop other programs",
+            );
+        }
         noisy(
             format!(
                 "{lost:.0} frames were lost, and up to {excusable:.0} came in bursts after a pause of the generator or during one of the device: the loss may be the host's and not the device's"

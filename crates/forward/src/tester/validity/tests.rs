@@ -56,6 +56,7 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Trial)) -> Verdi
                 behind: Duration::from_millis(700),
             }),
             waited_behind: None,
+            ..Seen::default()
         },
     };
     change(&mut trial);
@@ -343,6 +344,48 @@ fn counters_that_disagree() {
     }
     let verdict = judged(1_000, 1_001, |_| {});
     assert_is(&verdict, Validity::Noisy, "1001 frames came of 1000");
+}
+
+#[test]
+fn what_the_testers_ports_lost_is_not_the_devices() {
+    let with = |received, own, claim| {
+        judged(1_000_000, received, |trial| {
+            trial.counters = None;
+            trial.claim = claim;
+            trial.seen.lost_by_ports = own;
+        })
+    };
+    let says = "30 of them by the tester's own ports";
+    let all = with(999_970, 30, Claim::WITHOUT_LOSS);
+    assert_is(&all, Validity::GeneratorBound, says);
+    // The device lost as many itself.
+    assert!(with(999_940, 30, Claim::WITHOUT_LOSS).is_valid());
+    assert_is(
+        &with(999_940, 30, Claim::Loss),
+        Validity::GeneratorBound,
+        says,
+    );
+    assert!(with(990_000, 30, Claim::Loss).is_valid());
+    assert!(with(1_000_000, 30, Claim::WITHOUT_LOSS).is_valid());
+}
+
+/// Of a device of others on this host: a queue as short as a batch is possible.
+#[test]
+fn a_loss_of_a_device_that_was_kept_waiting_is_doubtful() {
+    let with = |kept_ms: u64, longest_ns| {
+        judged(1_000_000, 999_970, |trial| {
+            trial.counters = None;
+            let latency = &mut trial.directions[0].received.latency;
+            latency.clear();
+            latency.record_many(longest_ns, 999_970);
+            trial.seen.waited_behind = Some(Duration::ZERO);
+            trial.seen.kept_waiting = Some(Duration::from_millis(kept_ms));
+        })
+    };
+    // 32 frames at a million a second are 32 µs.
+    assert_is(&with(3, 100_000), Validity::Noisy, "30 frames were lost");
+    assert!(with(0, 100_000).is_valid());
+    assert!(with(3, 30_000).is_valid());
 }
 
 /// A window of 256 frames, without a rate.

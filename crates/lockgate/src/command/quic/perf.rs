@@ -49,8 +49,8 @@ fn offload(protection: Protection) -> Result<Offload, Failure> {
     stack.offload(&kernels).or_failed()
 }
 
-fn transport(payload_bytes: Option<u16>) -> Arc<TransportConfig> {
-    let mut transport = perf::transport(payload_bytes);
+fn transport(offload: &Offload, payload_bytes: Option<u16>) -> Arc<TransportConfig> {
+    let mut transport = perf::transport(offload, payload_bytes);
     let patience = PATIENCE.try_into().expect("a few seconds");
     transport.max_idle_timeout(Some(patience));
     Arc::new(transport)
@@ -88,7 +88,7 @@ pub(super) fn serve(arguments: &QuicServerArguments, console: &Console) -> Resul
     let offload = offload(arguments.end.protection)?;
     let stop = interrupt::flag().or_failed()?;
     runtime()?.block_on(async {
-        let transport = transport(arguments.end.payload_bytes);
+        let transport = transport(&offload, arguments.end.payload_bytes);
         let server = perf::server(&offload, &identity, transport).or_failed()?;
         let endpoint = endpoint(
             &arguments.end,
@@ -151,7 +151,7 @@ pub(super) fn ask(arguments: &QuicClientArguments, console: &Console) -> Result<
             suite: None,
             resumes: true,
         };
-        let transport = transport(arguments.end.payload_bytes);
+        let transport = transport(&offload, arguments.end.payload_bytes);
         endpoint.set_default_client_config(perf::client(&offload, &wanted, transport).or_failed()?);
         let stop = interrupt::flag().or_failed()?;
         for number in 1..=arguments.transfers {

@@ -111,8 +111,23 @@ fn noise_that_stays_ends_the_search_and_is_named() {
     let Ok(found) = drive(&mut search, |_| {
         Ok::<_, Infallible>(invalid(Validity::Noisy))
     });
-    assert_eq!((found.rate_pps, found.trials), (None, 3));
+    assert_eq!((found.rate_pps, found.trials), (None, 9));
     assert_eq!(found.verdict.reason, "planted");
+}
+
+#[test]
+fn noise_at_high_rates_leaves_what_is_carried_below() {
+    let mut search = Throughput::new(goal()).unwrap();
+    let Ok(found) = drive(&mut search, |request| {
+        Ok::<_, Infallible>(if request.rate_pps > 4e6 {
+            invalid(Validity::Noisy)
+        } else {
+            device(5e6).trial(request)
+        })
+    });
+    let rate = found.rate_pps.unwrap();
+    assert!((3.96e6..=4e6).contains(&rate), "{rate}");
+    assert_eq!(found.verdict.validity, Validity::Noisy);
 }
 
 #[test]

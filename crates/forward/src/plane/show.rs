@@ -1,0 +1,49 @@
+//! How routers stand: plain data, for people and programs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortShown {
+    pub name: String,
+    pub kind: String,
+    /// Where its other end is, in words; empty for a device.
+    pub other: String,
+    pub running: bool,
+    pub mtu: u32,
+    pub addresses: Vec<String>,
+    pub received: u64,
+    pub sent: u64,
+    pub received_dropped: u64,
+    pub sent_dropped: u64,
+}
+
+/// What the XDP program did since it stands on its ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XdpShown {
+    pub received: u64,
+    pub forwarded: u64,
+    pub dropped: u64,
+    /// Answers that were kept, and those that were asked for.
+    pub hits: u64,
+    pub misses: u64,
+    /// Frames that went to the kernel, by reason.
+    pub to_kernel: BTreeMap<String, u64>,
+    /// Why it leaves all frames to the kernel, if it does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouterShown {
+    pub name: String,
+    pub namespace: String,
+    pub path: String,
+    pub ports: Vec<PortShown>,
+    /// Routes in the main table of the kernel, IPv4 and IPv6.
+    pub routes: [u64; 2],
+    pub xdp: Option<XdpShown>,
+    /// The control plane in words; empty without one.
+    pub control: String,
+}

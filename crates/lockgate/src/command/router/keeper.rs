@@ -1,0 +1,114 @@
+//! The program that keeps routers: what an XDP program forwards by is told by it.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use forward::plane::{Plan, Plane, PlaneError};
+use sys::failure::with_causes;
+
+use super::desk::{Answer, Desk, LINE_BYTES_MAX, Request};
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit};
+use crate::interrupt;
+
+/// What it says when they are up.
+pub const UP: &str = "up";
+
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// Who asks is a program: it writes at once.
+const ASK_WAIT: Duration = Duration::from_secs(2);
+
+pub fn keep(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
+    let stop = interrupt::flag().or_failed()?;
+    let folder = desk.folder();
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))
+        .or_failed()?;
+    let mut plane = Plane::new(&folder).map_err(failure)?;
+    plane.become_(plan).map_err(failure)?;
+    let socket = desk.socket();
+    let _ = std::fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .with_context(|| format!("cannot listen at {}", socket.display()))
+        .or_failed()?;
+    console.print(format!("{UP}\n").as_bytes())?;
+    serve(desk, &mut plane, &listener, &stop);
+    drop(plane);
+    desk.tidy();
+    Ok(Exit::Ok)
+}
+
+fn serve(desk: &Desk, plane: &mut Plane, listener: &UnixListener, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if answer(desk, plane, &stream) == Some(Request::Down) {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+            // The next one may be better.
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// What was asked for, if something was.
+fn answer(desk: &Desk, plane: &mut Plane, stream: &UnixStream) -> Option<Request> {
+    stream.set_nonblocking(false).ok()?;
+    stream.set_read_timeout(Some(ASK_WAIT)).ok()?;
+    let mut text = String::new();
+    BufReader::new(stream.take(LINE_BYTES_MAX))
+        .read_line(&mut text)
+        .ok()?;
+    let request: Request = serde_json::from_str(&text).ok()?;
+    let answer = match request {
+        Request::Show => plane.show().map(Answer::Shown),
+        Request::Reload => reload(desk, plane).map(Answer::Changed),
+        Request::Down => {
+            let names = plane.plan().routers.keys();
+            Ok(Answer::Changed(
+                names.map(|name| format!("{name}: gone")).collect(),
+            ))
+        }
+    };
+    let answer = answer.unwrap_or_else(|error| Answer::Failed {
+        exit: exit(&error) as u8,
+        reason: with_causes(&error),
+    });
+    let line = serde_json::to_string(&answer).ok()?;
+    // Who asked may have gone.
+    let mut stream = stream;
+    let _ = writeln!(stream, "{line}");
+    Some(request)
+}
+
+fn reload(desk: &Desk, plane: &mut Plane) -> Result<Vec<String>, PlaneError> {
+    let text = std::fs::read_to_string(desk.file()).map_err(|error| {
+        PlaneError::Plan(format!("cannot read {}: {error}", desk.file().display()))
+    })?;
+    let folder = desk.file().parent().unwrap_or(Path::new("/"));
+    let plan = Plan::read(&text, folder).map_err(PlaneError::Plan)?;
+    plane.become_(&plan)
+}
+
+fn exit(error: &PlaneError) -> Exit {
+    match error {
+        PlaneError::Plan(_) => Exit::Usage,
+        PlaneError::NotSupported { .. } => Exit::Missing,
+        _ => Exit::Failed,
+    }
+}
+
+fn failure(error: PlaneError) -> Failure {
+    Failure {
+        exit: exit(&error),
+        error: error.into(),
+    }
+}
