@@ -5,6 +5,8 @@
 
 #include "kernel.h"
 
+enum { DEVICES_MAX = 64 };
+
 /* Why a frame went to the kernel. `xdp::Reason` has the same order. */
 enum reason {
 	REASON_NOT_IP,
@@ -43,16 +45,17 @@ struct counters {
 
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	MAP_NUMBER(max_entries, 1);
+	MAP_NUMBER(max_entries, DEVICES_MAX + 1);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct counters);
 } counters SEC(".maps");
 
-INLINE struct counters *counters_here(void)
+/* Of the device by which a frame came in; from DEVICES_MAX on: of none that is known. */
+INLINE struct counters *counters_of(u32 device)
 {
-	u32 first = 0;
+	u32 key = device < DEVICES_MAX ? device : DEVICES_MAX;
 
-	return bpf_map_lookup_elem(&counters, &first);
+	return bpf_map_lookup_elem(&counters, &key);
 }
 
 #endif

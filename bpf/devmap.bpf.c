@@ -15,7 +15,7 @@ struct {
 SEC("xdp")
 int wire(struct xdp_md *ctx)
 {
-	struct counters *c = counters_here();
+	struct counters *c = counters_of(0);
 
 	(void)ctx;
 	if (!c)

@@ -142,11 +142,17 @@ INLINE void count_down_v4(struct ipv4 *ip)
 	ip->ttl--;
 }
 
-/* Which port it came in by; `type` and `offset` become those of the network layer. */
-INLINE u32 port_of(struct xdp_md *ctx, const struct ethernet *ethernet, be16 *type, u64 *offset)
+_Static_assert((int)DEVICES_MAX == (int)PORTS_MAX, "a carrier a port at most");
+
+/*
+ * Which port it came in by, `untagged` if it has no tag; `type` and `offset` become those
+ * of the network layer.
+ */
+INLINE u32 port_of(struct xdp_md *ctx, u32 untagged, const struct ethernet *ethernet, be16 *type,
+		   u64 *offset)
 {
 	if (LIKELY(ethernet->type != htons(ETHERTYPE_VLAN)))
-		return port_place(ctx->ingress_ifindex);
+		return untagged;
 	const struct vlan *tag = (const void *)ethernet + 14;
 
 	if ((void *)(tag + 1) > DATA_END(ctx))
@@ -210,7 +216,7 @@ INLINE int trim(struct xdp_md *ctx, s64 excess)
 }
 
 /* The reason why the frame goes to the kernel, or FORWARD with the port. */
-INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
+INLINE int route(struct xdp_md *ctx, struct counters *c, u32 untagged, u32 *device)
 {
 	struct ethernet *ethernet = DATA(ctx);
 	u64 offset = sizeof(*ethernet);
@@ -222,7 +228,7 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
 	struct hop hop;
 	int reason;
 
-	flow.place = port_of(ctx, ethernet, &type, &offset);
+	flow.place = port_of(ctx, untagged, ethernet, &type, &offset);
 	if (UNLIKELY(type != htons(ETHERTYPE_IPV4) && type != htons(ETHERTYPE_IPV6)))
 		return type == htons(ETHERTYPE_VLAN) ? REASON_VLAN : REASON_NOT_IP;
 	if (UNLIKELY(flow.place >= PORTS_MAX))
@@ -281,7 +287,9 @@ INLINE int reason_for_all(u64 now_ticks)
 /* Forwards one frame; the program's verdict. */
 INLINE int forward(struct xdp_md *ctx)
 {
-	struct counters *c = counters_here();
+	u32 place = port_place(ctx->ingress_ifindex);
+	struct counters *c =
+		counters_of(place < PORTS_MAX ? ports.port[place].device : DEVICES_MAX);
 	u32 device = PORTS_MAX;
 	u64 now_ticks = bpf_jiffies64();
 	int reason;
@@ -291,7 +299,7 @@ INLINE int forward(struct xdp_md *ctx)
 	c->received++;
 	reason = reason_for_all(now_ticks);
 	if (LIKELY(reason == FORWARD))
-		reason = route(ctx, c, &device);
+		reason = route(ctx, c, place, &device);
 	if (UNLIKELY(reason != FORWARD)) {
 		if ((u32)reason < REASONS)
 			c->passed[reason]++;

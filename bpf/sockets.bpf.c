@@ -70,7 +70,7 @@ static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct co
 SEC("xdp")
 int to_socket(struct xdp_md *ctx)
 {
-	struct counters *c = counters_here();
+	struct counters *c = counters_of(0);
 	u32 device = 0;
 	int reason;
 
@@ -78,7 +78,7 @@ int to_socket(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	c->received++;
 	reason = UNLIKELY(ports.flags & FLAG_ALL_TO_KERNEL) ? REASON_SWITCHED_OFF :
-							     route(ctx, c, &device);
+							     route(ctx, c, port_place(ctx->ingress_ifindex), &device);
 	if (UNLIKELY(reason != TO_SOCKET)) {
 		if ((u32)reason < REASONS)
 			c->passed[reason]++;

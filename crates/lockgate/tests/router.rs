@@ -178,15 +178,29 @@ fn frames_pass_two_routers_of_a_file() {
         assert_eq!((core.path.as_str(), edge.path.as_str()), ("kernel", "xdp"));
         let xdp = edge.xdp.as_ref().unwrap();
         assert!(xdp.forwarded >= 8 && xdp.failed.is_empty(), "{xdp:?}");
+        // One way: what was forwarded came in by one port.
+        let by_port = |name: &str| {
+            let port = edge.ports.iter().find(|port| port.name == name).unwrap();
+            port.xdp.as_ref().unwrap()
+        };
+        let (lan, cable) = (by_port("lan"), by_port("core"));
+        assert_eq!((lan.forwarded, cable.forwarded), (xdp.forwarded, 0));
+        // The ports were asked first, and something may have come since.
+        assert!(lan.received + cable.received <= xdp.received, "{edge:?}");
+        assert!(
+            lan.received >= lan.forwarded && cable.received > 0,
+            "{edge:?}"
+        );
         assert!(core.xdp.is_none());
         // Both networks, both links.
         assert_eq!((core.routes[0], edge.routes[0]), (4, 4));
         let names: Vec<_> = core.ports.iter().map(|port| port.name.as_str()).collect();
         assert_eq!(names, ["edge", "guest", "lan"]);
-        routers
-            .router("show")
-            .ok()
-            .shows(&["XDP: received", "for a guest"]);
+        routers.router("show").ok().shows(&[
+            "XDP: received",
+            "XDP, all ports: received",
+            "for a guest",
+        ]);
         let again = routers.router("up");
         assert_eq!(again.code, Some(3), "{}", again.stderr);
         again.says(&["are up", "reload"]);

@@ -2,6 +2,8 @@
 
 mod stored;
 
+use std::fmt;
+
 use crate::{Direction, Metric};
 
 pub use stored::HistogramError;
@@ -25,9 +27,17 @@ const BEYOND_MIN: f64 = 10.0;
 
 /// Latencies from 1 ns to 100 s with three significant digits, in about
 /// 230 KB whatever their number (`HdrHistogram`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
+}
+
+/// In short: there are thousands of counts.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = (self.counts.min(), self.counts.max());
+        write!(f, "Histogram({} of {least} to {most} ns)", self.len())
+    }
 }
 
 impl Default for Histogram {

@@ -79,14 +79,29 @@ impl Counters {
         self.passed[reason as usize]
     }
 
+    /// Of all devices by which frames came in.
     pub(crate) fn read<'m>(maps: impl IntoIterator<Item = &'m Map>) -> Result<Self, Failure> {
         let mut sum = Self::default();
         for map in maps {
-            for value in map.read_per_cpu(0)? {
-                sum.add(&value);
+            for device in 0..map.entries() {
+                sum.add_device(map, device)?;
             }
         }
         Ok(sum)
+    }
+
+    /// Of the device at that place.
+    pub(crate) fn read_of(map: &Map, device: u32) -> Result<Self, Failure> {
+        let mut sum = Self::default();
+        sum.add_device(map, device)?;
+        Ok(sum)
+    }
+
+    fn add_device(&mut self, map: &Map, device: u32) -> Result<(), Failure> {
+        for value in map.read_per_cpu(device)? {
+            self.add(&value);
+        }
+        Ok(())
     }
 
     /// Adds a `struct counters`.

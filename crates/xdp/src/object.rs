@@ -161,6 +161,10 @@ impl Map {
             .map_err(self.cannot(|| format!("read entry {key}")))
     }
 
+    pub fn entries(&self) -> u32 {
+        self.handle.max_entries()
+    }
+
     pub fn read_per_cpu(&self, key: u32) -> Result<Vec<Vec<u8>>, Failure> {
         self.handle
             .lookup_percpu(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)

@@ -17,6 +17,8 @@ pub struct PortShown {
     pub sent: u64,
     pub received_dropped: u64,
     pub sent_dropped: u64,
+    /// Of the frames that came in here.
+    pub xdp: Option<XdpShown>,
 }
 
 /// What the XDP program did since it stands on its ports.
@@ -43,7 +45,50 @@ pub struct RouterShown {
     pub ports: Vec<PortShown>,
     /// Routes in the main table of the kernel, IPv4 and IPv6.
     pub routes: [u64; 2],
+    /// Of all ports.
     pub xdp: Option<XdpShown>,
     /// The control plane in words; empty without one.
     pub control: String,
+}
+
+#[cfg(feature = "bpf")]
+impl XdpShown {
+    pub(super) fn of<E>(counted: Result<xdp::Counters, E>) -> Self
+    where
+        E: std::error::Error + 'static,
+    {
+        let counted = match counted {
+            Ok(counted) => counted,
+            Err(error) => {
+                return Self {
+                    failed: sys::failure::with_causes(&error),
+                    ..Self::default()
+                };
+            }
+        };
+        let reasons = xdp::Reason::ALL.into_iter();
+        let passed = reasons.map(|reason| (words(reason), counted.passed(reason)));
+        Self {
+            received: counted.received,
+            forwarded: counted.forwarded,
+            dropped: counted.dropped,
+            hits: counted.hits,
+            misses: counted.misses,
+            to_kernel: passed.filter(|(_, count)| *count > 0).collect(),
+            failed: String::new(),
+        }
+    }
+}
+
+/// `NoRoute` as people read it.
+#[cfg(feature = "bpf")]
+fn words(reason: xdp::Reason) -> String {
+    let mut text = String::new();
+    for letter in format!("{reason:?}").chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
 }

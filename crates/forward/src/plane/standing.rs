@@ -479,6 +479,7 @@ impl Router {
                 sent: counted.tx_packets,
                 received_dropped: counted.rx_dropped,
                 sent_dropped: counted.tx_dropped,
+                xdp: self.xdp_of(link.index),
             });
         }
         let mut routes = [0, 0];
@@ -504,26 +505,20 @@ impl Router {
 
     #[cfg(feature = "bpf")]
     fn xdp(&self) -> Option<XdpShown> {
-        let counted = match self.programs.as_ref()?.0.counters("xdp") {
-            Ok(counted) => counted,
-            Err(error) => {
-                return Some(XdpShown {
-                    failed: sys::failure::with_causes(&error),
-                    ..XdpShown::default()
-                });
-            }
-        };
-        let reasons = xdp::Reason::ALL.into_iter();
-        let passed = reasons.map(|reason| (words(reason), counted.passed(reason)));
-        Some(XdpShown {
-            received: counted.received,
-            forwarded: counted.forwarded,
-            dropped: counted.dropped,
-            hits: counted.hits,
-            misses: counted.misses,
-            to_kernel: passed.filter(|(_, count)| *count > 0).collect(),
-            failed: String::new(),
-        })
+        let (programs, _) = self.programs.as_ref()?;
+        Some(XdpShown::of(programs.counters("xdp")))
+    }
+
+    /// Of the frames that came in by that link.
+    #[cfg(feature = "bpf")]
+    fn xdp_of(&self, index: u32) -> Option<XdpShown> {
+        let (programs, _) = self.programs.as_ref()?;
+        Some(XdpShown::of(programs.counters_of(index).transpose()?))
+    }
+
+    #[cfg(not(feature = "bpf"))]
+    fn xdp_of(&self, _: u32) -> Option<XdpShown> {
+        None
     }
 
     #[cfg(not(feature = "bpf"))]
@@ -573,17 +568,4 @@ fn other_end(source: &Source, namespace: &Namespace) -> String {
         Source::Tap => format!("for a guest: ip netns exec {}", namespace.name()),
         Source::Device(_) => String::new(),
     }
-}
-
-/// `NoRoute` as people read it.
-#[cfg(feature = "bpf")]
-fn words(reason: xdp::Reason) -> String {
-    let mut text = String::new();
-    for letter in format!("{reason:?}").chars() {
-        if letter.is_uppercase() && !text.is_empty() {
-            text.push('-');
-        }
-        text.extend(letter.to_lowercase());
-    }
-    text
 }

@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  lockgate router up examples/two-routers.toml
-  lockgate router show examples/two-routers.toml
-  lockgate router reload examples/two-routers.toml     after a change: only what differs
-  lockgate router down examples/two-routers.toml
+  lockgate router up examples/two-bgp.toml
+  lockgate router show examples/two-bgp.toml
+  lockgate router reload examples/two-bgp.toml   after a change: only what differs
+  lockgate router down examples/two-bgp.toml
 
 A file is a list of routers; each lives in the network namespace lockgate-NAME:
   schema = 1
@@ -31,7 +31,8 @@ A file is a list of routers; each lives in the network namespace lockgate-NAME:
   via = \"192.0.2.2\"
 
 XDP forwards by the kernel's table: what the file, BIRD, FRR or `ip -n lockgate-edge1 route`
-puts there. Devices that carry an address are refused. All is journalled: after `down`,
+puts there. On `reload` BIRD reads a changed configuration; FRR starts anew with it, and its
+routes are gone meanwhile. Devices that carry an address are refused. All is journalled: after `down`,
 or at the next start after kill -9, nothing is left, and devices are back as they were.
 
 Exit codes: 0 done; 2 wrong usage, or a file that cannot be; 3 it failed, and nothing was

@@ -142,6 +142,10 @@ impl Control {
         &self.0.object
     }
 
+    pub(super) fn device(&self, ifindex: u32) -> Option<u32> {
+        self.0.ports.device(ifindex)
+    }
+
     pub(super) fn entries(&self, program: &'static str) -> Vec<Entry<'_>> {
         let entry = |ifindex: &u32| Entry {
             ifindex: *ifindex,

@@ -51,6 +51,16 @@ impl Fib {
     pub fn counters(&self) -> Result<Counters, Failure> {
         Counters::read([&self.counters])
     }
+
+    /// Of the frames that came in by this interface, with any VLAN; `None` where the
+    /// program is not on it. Where only VLANs on it are ports, they are in
+    /// [`counters`](Self::counters) alone.
+    pub fn counters_of(&self, ifindex: u32) -> Result<Option<Counters>, Failure> {
+        let device = self.control.device(ifindex);
+        device
+            .map(|device| Counters::read_of(&self.counters, device))
+            .transpose()
+    }
 }
 
 impl Path for Fib {

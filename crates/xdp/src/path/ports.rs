@@ -87,6 +87,12 @@ impl Ports {
         &self.carriers
     }
 
+    /// The place of a carrier in the program's `devices`.
+    pub fn device(&self, carrier: u32) -> Option<u32> {
+        let place = self.carriers.binary_search(&carrier).ok()?;
+        u32::try_from(place).ok()
+    }
+
     /// Writes the ports anew, if any are left. The carriers must stay.
     pub fn write(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), Failure> {
         let value = self.encode(ports, options)?;
@@ -137,10 +143,9 @@ impl Ports {
                 "{tag} is not a valid VLAN of a port: 1 to 4094 are"
             )));
         }
-        let device = self.carriers.iter().position(|known| *known == carrier);
         // A carrier that is not among those loaded is no device: the frame is
         // left to the kernel.
-        let device = device.and_then(|device| u32::try_from(device).ok());
+        let device = self.device(carrier);
         let mut out = Vec::with_capacity(PORT_BYTES);
         out.extend(port.ifindex.to_ne_bytes());
         out.extend(carrier.to_ne_bytes());

@@ -60,6 +60,11 @@ impl Standing<Fib> {
         self.check(name)?;
         self.attached.counters().map_err(unread(name))
     }
+
+    /// Of the frames that came in by that interface; `None` if it is none of its own.
+    pub fn counters_of(&self, ifindex: u32) -> Result<Option<xdp::Counters>, Failure> {
+        self.attached.counters_of(ifindex)
+    }
 }
 
 impl<P> Standing<P> {

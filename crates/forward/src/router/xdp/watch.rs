@@ -27,6 +27,9 @@ use crate::pinned::Pinned;
 /// How often it looks: several times in a lease, so that one late wake-up does no
 /// harm.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
+/// How far apart looks are while changes come: one for each of a flood would take all of
+/// a CPU. Far less than a lease; the first change after a while is told at once.
+const FLOOD_EVERY: Duration = Duration::from_millis(2);
 /// More changes at once concern everything: to tell of each would take longer.
 const CONCERNS_MAX: usize = 1000;
 /// All routes are read anew for what is in doubt, but not for more than so much of the
@@ -96,7 +99,8 @@ impl Listening {
         Ok(Watch { shared, thread })
     }
 
-    fn step(&mut self, control: &Control, wait: Duration) -> Result<(), Failure> {
+    /// Whether something had changed, and all of it was read.
+    fn step(&mut self, control: &Control, wait: Duration) -> Result<bool, Failure> {
         let mut events = self.monitor.wait(wait)?;
         let look = control.look()?;
         events.extend(self.monitor.wait(Duration::ZERO)?);
@@ -114,7 +118,7 @@ impl Listening {
         if is_all && !self.is_behind {
             control.renew(look)?;
         }
-        Ok(())
+        Ok(is_all && !events.is_empty())
     }
 
     /// Begins to read all routes, or notes for those who do what changed meanwhile.
@@ -305,12 +309,16 @@ impl Shared {
         // is only slower, and frames are the kernel's meanwhile.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
         while !self.stop.load(Ordering::Relaxed) {
-            let failed = listening.step(control, LOOK_EVERY).err();
-            if failed.is_some() {
-                listening.is_behind = true;
-                std::thread::sleep(LOOK_EVERY);
-            }
-            *self.failed() = failed;
+            let began = Instant::now();
+            let stepped = listening.step(control, LOOK_EVERY);
+            let pause = match stepped {
+                Ok(true) => FLOOD_EVERY.saturating_sub(began.elapsed()),
+                Ok(false) => Duration::ZERO,
+                Err(_) => LOOK_EVERY,
+            };
+            listening.is_behind |= stepped.is_err();
+            *self.failed() = stepped.err();
+            std::thread::sleep(pause);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use forward::plane::{Plan, RouterShown, Source};
+use forward::plane::{Plan, RouterShown, Source, XdpShown};
 
 /// What a file asks for.
 pub fn plan(plan: &Plan) -> String {
@@ -80,25 +80,32 @@ pub fn shown(routers: &[RouterShown]) -> String {
                 "    received {}, sent {}; dropped {} and {}",
                 port.received, port.sent, port.received_dropped, port.sent_dropped
             );
+            if let Some(xdp) = &port.xdp {
+                let _ = writeln!(text, "    XDP: {}", of_xdp(xdp));
+            }
         }
-        let Some(xdp) = &router.xdp else { continue };
-        if !xdp.failed.is_empty() {
-            let _ = writeln!(text, "  XDP: {}", xdp.failed);
-            continue;
+        if let Some(xdp) = &router.xdp {
+            let _ = writeln!(text, "  XDP, all ports: {}", of_xdp(xdp));
         }
-        let _ = writeln!(
-            text,
-            "  XDP: received {}, forwarded {} ({} by a kept answer), dropped {}",
-            xdp.received, xdp.forwarded, xdp.hits, xdp.dropped
-        );
-        let reasons: Vec<_> = xdp
-            .to_kernel
-            .iter()
-            .map(|(reason, count)| format!("{reason} {count}"))
-            .collect();
-        if !reasons.is_empty() {
-            let _ = writeln!(text, "    to the kernel: {}", reasons.join(", "));
-        }
+    }
+    text
+}
+
+fn of_xdp(xdp: &XdpShown) -> String {
+    if !xdp.failed.is_empty() {
+        return xdp.failed.clone();
+    }
+    let mut text = format!(
+        "received {}, forwarded {} ({} by a kept answer), dropped {}",
+        xdp.received, xdp.forwarded, xdp.hits, xdp.dropped
+    );
+    let reasons: Vec<_> = xdp
+        .to_kernel
+        .iter()
+        .map(|(reason, count)| format!("{reason} {count}"))
+        .collect();
+    if !reasons.is_empty() {
+        let _ = write!(text, "; to the kernel: {}", reasons.join(", "));
     }
     text
 }
