@@ -276,6 +276,21 @@ impl Receiver {
     }
 }
 
+impl Receiver {
+    /// A packet was opened alone: for the table it counts as well.
+    fn note(&self, number: u64, phase: u16) {
+        let Some(handle) = self.state().handle else {
+            return;
+        };
+        let mut known = self.receiving.known();
+        let (backend, now_ns) = (&*self.receiving.backend, sys::clock::now_ns());
+        let noted = known.table.note(backend, handle, (number, phase), now_ns);
+        if noted.is_ok() {
+            known.supply(handle);
+        }
+    }
+}
+
 impl Drop for Receiver {
     fn drop(&mut self) {
         let handle = self.state().handle;
@@ -331,6 +346,7 @@ impl PacketKey for Opening {
         {
             self.receiver.learn(id);
         }
+        self.receiver.note(number, self.phase);
         Ok(())
     }
 

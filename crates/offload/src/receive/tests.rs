@@ -47,13 +47,14 @@ fn what_arrives_with_a_mark_is_spoilt() {
     }
 }
 
-struct Refusing;
+/// Takes packets, or none.
+struct Inline(bool);
 
-impl PacketKey for Refusing {
+impl PacketKey for Inline {
     fn encrypt(&self, _: u64, _: &mut [u8], _: usize) {}
 
     fn decrypt(&self, _: u64, _: &[u8], _: &mut BytesMut) -> Result<(), CryptoError> {
-        Err(CryptoError)
+        self.0.then_some(()).ok_or(CryptoError)
     }
 
     fn tag_len(&self) -> usize {
@@ -78,7 +79,7 @@ fn a_mark_of_another_packet_opens_nothing() {
     let receiver = Receiver::new(&receiving, suite, &material).unwrap();
     receiver.place.store(0, Ordering::Release);
     let opening = Opening {
-        inline: Box::new(Refusing),
+        inline: Box::new(Inline(false)),
         receiver,
         phase: 3,
     };
@@ -142,7 +143,7 @@ proptest! {
             .map(|(mut bytes, has_id, is_sealed)| {
                 if is_sealed {
                     number += 1;
-                    let (packet, open) = sealed(number, &bytes);
+                    let (packet, open) = sealed((number, 4), &bytes);
                     return (packet, Some(open));
                 }
                 if has_id && bytes.len() > ID.len() {
@@ -170,13 +171,54 @@ proptest! {
     }
 }
 
-/// A packet of the connection, and the same open.
-fn sealed(number: u64, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(100, 2_000)))]
+
+    /// However many packets were opened alone, as after a move to another id: the numbers
+    /// of those that follow are as short as their sender may make them.
+    #[test]
+    fn what_was_opened_alone_counts(
+        runs in prop::collection::vec((0..600_u64, 1..100_u64, any::<bool>()), 1..12),
+    ) {
+        let (receiving, receiver) = learnt();
+        let opening = Opening {
+            inline: Box::new(Inline(true)),
+            receiver,
+            phase: 0,
+        };
+        let header = [&[0x40], ID, &[0]].concat();
+        let (mut next, mut together) = (1_u64, 0);
+        for (alone, count, is_lost) in runs {
+            for number in next..next + alone {
+                let mut payload = BytesMut::from(&[0; 40][..]);
+                opening.decrypt(number, &header, &mut payload).unwrap();
+            }
+            next += alone;
+            for number in next..next + count {
+                // One byte does for 128 numbers under way (RFC 9000, section 17.1).
+                let (packet, open) = sealed((number, 1), &[5; 40]);
+                if is_lost && number + 1 < next + count {
+                    continue;
+                }
+                let out = through(&receiving, &packet);
+                prop_assert!(Marked::of(&out).is_opened(), "{number} after {alone} alone");
+                prop_assert_eq!(&out[..open.len()], &open[..]);
+                together += 1;
+            }
+            next += count;
+        }
+        prop_assert_eq!(receiving.counters.counts().opened_together, together);
+    }
+}
+
+/// A packet of the connection, whose number has so many bytes, and the same open.
+fn sealed((number, bytes): (u64, usize), text: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let backend = crypto::by_name("aws-lc").unwrap();
     let packets = Suite::Aes128Gcm.packets();
     let material = packets.material(&[1; 16], &[0; 16], &[3; 12]);
     let key = backend.key(Algorithm::Packets(packets), &material).unwrap();
-    let mut open = [&[0x43][..], ID, &(number as u32).to_be_bytes()].concat();
+    let shown = &number.to_be_bytes()[8 - bytes..];
+    let mut open = [&[0x3f + bytes as u8][..], ID, shown].concat();
     open.extend_from_slice(text);
     let mut packet = vec![0; open.len() + TAG_BYTES];
     let mut slices = [crypto::PacketSlices {

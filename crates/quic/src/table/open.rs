@@ -12,6 +12,7 @@ use wire::quic::packet_number::{BYTES_MAX, Truncated};
 use wire::quic::{FirstByte, SAMPLE_BYTES, TAG_BYTES};
 
 use super::entry::{Entry, Repeated};
+use super::error::Gone;
 use super::index::Name;
 use super::{Handle, OpenRequest, Opened, Outcome, Phase, Table};
 use crate::Suite;
@@ -156,6 +157,28 @@ impl Table {
         }
     }
 
+    /// A packet of the connection was opened without the table, after `updates` key
+    /// updates, modulo 2^16. Its number counts from now on: without it the table would take
+    /// what it does not know of for the future, and the short numbers of later packets for
+    /// others than they are (RFC 9000 §A.3).
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn note(
+        &mut self,
+        backend: &dyn Backend,
+        connection: Handle,
+        (number, updates): (u64, u16),
+        now_ns: u64,
+    ) -> Result<(), Gone> {
+        let place = self.place(connection)?;
+        let entry = &mut self.entries[place as usize];
+        if !entry.is_over && entry.note(backend, number, updates) {
+            self.touch(place, now_ns);
+        }
+        Ok(())
+    }
+
     fn conclude(
         &mut self,
         backend: &dyn Backend,
@@ -273,6 +296,25 @@ impl Entry {
             Status::Ok => Ok(Used::Next(next)),
             failed => Err(failed),
         }
+    }
+
+    /// Whether it was new here. What must not be is the caller's to judge.
+    fn note(&mut self, backend: &dyn Backend, number: u64, updates: u16) -> bool {
+        let is_previous = updates == self.updates.wrapping_sub(1) && self.previous.is_some();
+        if updates == self.updates {
+            self.first_of_phase = self.first_of_phase.min(number);
+        } else if updates == self.updates.wrapping_add(1) {
+            if self.next.is_none() || self.window.largest() >= Some(number) {
+                return false;
+            }
+            let Ok(key) = self.next.key(backend, self.suite) else {
+                return false;
+            };
+            self.advance(key, number);
+        } else if !is_previous || number >= self.first_of_phase {
+            return false;
+        }
+        self.window.note(number).is_ok()
     }
 
     /// Judges a packet that opened, when `expected` was the next number.

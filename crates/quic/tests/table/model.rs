@@ -187,6 +187,38 @@ impl Model {
         Ok(())
     }
 
+    /// A packet of that number and phase was opened by somebody else.
+    pub(super) fn note(&mut self, handle: Handle, number: u64, phase: usize, now_ns: u64) {
+        let known = self.known.get_mut(&handle).unwrap();
+        let (present, largest) = (known.phase, known.state.largest);
+        let is_early = phase == present + 1 && !known.state.wants_next && largest < Some(number);
+        let is_overtaken =
+            phase + 1 == present && known.state.has_previous && number < known.first_of_phase;
+        if known.state.is_over || !(phase == present || is_early || is_overtaken) {
+            return;
+        }
+        if phase == present {
+            known.first_of_phase = known.first_of_phase.min(number);
+        }
+        if is_early {
+            known.update(number);
+        }
+        let is_old = largest.is_some_and(|largest| number + 128 <= largest);
+        if is_old || !known.received.insert(number) {
+            return;
+        }
+        known.state.largest = largest.max(Some(number));
+        self.touch(handle, now_ns);
+    }
+
+    fn touch(&mut self, handle: Handle, now_ns: u64) {
+        let known = self.known.get_mut(&handle).unwrap();
+        if now_ns - known.active_ns >= IDLE_STEP_NS {
+            self.order += 1;
+            (known.active_ns, known.order) = (now_ns, self.order);
+        }
+    }
+
     /// Opens a packet as RFC 9001 §6.3 to §6.5 say, by the number that its header shows.
     pub(super) fn open(
         &mut self,
@@ -263,19 +295,13 @@ impl Model {
                 Phase::Current
             }
             std::cmp::Ordering::Greater => {
-                known.phase += 1;
-                known.first_of_phase = number;
-                let state = &mut known.state;
-                (state.has_previous, state.wants_next) = (true, true);
-                state.is_phase_set = !state.is_phase_set;
+                known.update(number);
                 Phase::Next
             }
         };
         known.state.largest = largest.max(Some(number));
-        if now_ns - known.active_ns >= IDLE_STEP_NS {
-            self.order += 1;
-            (known.active_ns, known.order) = (now_ns, self.order);
-        }
+        let is_other_path = *path != known.state.path;
+        self.touch(connection, now_ns);
         plain.copy_from_slice(&copy[..packet.len() - TAG_BYTES]);
         let opened = Opened {
             connection,
@@ -284,9 +310,20 @@ impl Model {
             phase,
             updates,
             is_largest: largest < Some(number),
-            is_other_path: *path != known.state.path,
+            is_other_path,
         };
         (Outcome::Opened(opened), plain)
+    }
+}
+
+impl Known {
+    /// A packet of that number was the first of the next phase.
+    fn update(&mut self, number: u64) {
+        self.phase += 1;
+        self.first_of_phase = number;
+        let state = &mut self.state;
+        (state.has_previous, state.wants_next) = (true, true);
+        state.is_phase_set = !state.is_phase_set;
     }
 }
 

@@ -162,6 +162,34 @@ impl Run {
         }
     }
 
+    /// Packets that the table did not see, of any phase near the present one.
+    fn note(&mut self) {
+        let Some(handle) = self.any_connection() else {
+            return;
+        };
+        let sent = self.sent.get_mut(&handle).unwrap();
+        let known = &self.model.known[&handle];
+        let is_update = sent.phase <= known.phase && !known.state.wants_next;
+        if is_update && self.random.below(4) == 0 {
+            sent.phase += 1;
+        }
+        for _ in 0..self.random.below(300) {
+            let (mut number, mut phase) = (sent.next, sent.phase);
+            match self.random.below(40) {
+                0 => number = number.saturating_sub(self.random.below(200) as u64),
+                1 => phase = phase.saturating_sub(1),
+                2 => phase += 1,
+                _ => sent.next += 1,
+            }
+            let noted = (number, phase as u16);
+            let table = &mut self.table;
+            table
+                .note(&*self.backend, handle, noted, self.now_ns)
+                .unwrap();
+            self.model.note(handle, number, phase, self.now_ns);
+        }
+    }
+
     fn packet(&mut self) -> (Path, u16, Vec<u8>) {
         let random = &mut self.random;
         let what = random.below(100);
@@ -266,9 +294,10 @@ fn a_table_does_what_one_packet_after_the_other_does() {
         );
         for _ in 0..60 {
             run.now_ns += run.random.below(3) as u64 * IDLE_STEP_NS / 2;
-            match run.random.below(10) {
+            match run.random.below(11) {
                 0 | 1 => run.add(),
                 2..6 => run.change(),
+                6 => run.note(),
                 _ => run.open(),
             }
             run.check();
