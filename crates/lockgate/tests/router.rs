@@ -67,6 +67,7 @@ impl Routers {
             ("CORE", self.name("core")),
             ("LAN1", self.link("l1")),
             ("LAN2", self.link("l2")),
+            ("CPU", last_cpu().to_string()),
         ] {
             text = text.replace(word, &name);
         }
@@ -98,6 +99,10 @@ impl Routers {
     }
 }
 
+fn last_cpu() -> usize {
+    *sys::affinity::allowed_cpus().unwrap().last().unwrap()
+}
+
 /// However a test ends: what is up goes.
 impl Drop for Routers {
     fn drop(&mut self) {
@@ -108,6 +113,7 @@ impl Drop for Routers {
 const TWO: &str = r#"
 [router.EDGE]
 path = "xdp"
+threads = [CPU]
 [[router.EDGE.port]]
 name = "lan"
 veth = "LAN1"
@@ -192,6 +198,14 @@ fn frames_pass_two_routers_of_a_file() {
             "{edge:?}"
         );
         assert!(core.xdp.is_none());
+        for port in &edge.ports {
+            let [thread] = port.threads[..] else {
+                panic!("{port:?}");
+            };
+            let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
+            assert!(status.contains(&format!("Cpus_allowed_list:\t{}\n", last_cpu())));
+        }
+        assert!(core.ports.iter().all(|port| port.threads.is_empty()));
         // Both networks, both links.
         assert_eq!((core.routes[0], edge.routes[0]), (4, 4));
         let names: Vec<_> = core.ports.iter().map(|port| port.name.as_str()).collect();
@@ -252,7 +266,11 @@ fn a_reload_changes_what_differs_and_nothing_else() {
                 "name = \"guest\"\ntap = true",
                 "name = \"spare\"\ntap = true\naddresses = [\"10.9.0.1/24\"]",
             )
-            .replace("[router.CORE]", "[router.CORE]\npath = \"xdp\"");
+            .replace("threads = [CPU]\n", "")
+            .replace(
+                "[router.CORE]",
+                "[router.CORE]\npath = \"xdp\"\nthreads = [CPU]",
+            );
         routers.write(&changed);
         let told = routers.router("reload").ok();
         told.shows(&[
@@ -263,8 +281,10 @@ fn a_reload_changes_what_differs_and_nothing_else() {
             "port guest gone",
             "port spare",
             "path xdp",
+            "no threads of its own",
+            "threads on CPUs",
         ]);
-        assert_eq!(told.stdout.lines().count(), 8, "{}", told.stdout);
+        assert_eq!(told.stdout.lines().count(), 10, "{}", told.stdout);
         assert_eq!(
             addresses(&mut inside, "lan"),
             ["10.0.0.1/24", "192.0.2.1/30"]

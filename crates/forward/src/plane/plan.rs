@@ -41,6 +41,8 @@ struct RouterTable {
     bird: Option<PathBuf>,
     frr: Option<PathBuf>,
     #[serde(default)]
+    threads: BTreeSet<usize>,
+    #[serde(default)]
     port: Vec<PortTable>,
     #[serde(default)]
     route: Vec<RouteTable>,
@@ -168,6 +170,9 @@ pub struct RoutePlan {
 pub struct RouterPlan {
     pub path: Forwarding,
     pub control: Option<Control>,
+    /// The CPUs of the kernel threads that receive; none: whoever sends to a port, and
+    /// interrupts, do.
+    pub threads: BTreeSet<usize>,
     pub ports: BTreeMap<String, PortPlan>,
     pub routes: BTreeSet<RoutePlan>,
 }
@@ -454,6 +459,7 @@ fn router(table: RouterTable, folder: &Path) -> Result<RouterPlan, String> {
     Ok(RouterPlan {
         path: table.path,
         control,
+        threads: table.threads,
         ports,
         routes,
     })

@@ -1,13 +1,15 @@
 //! Ports: made, changed and removed.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 
 use net::device::Lent;
 use net::netlink::{VethEnd, add_veth};
 use net::tap::{TapMode, open_tap};
-use net::{Journal, Namespace, Netlink, Tag};
+use net::{Journal, Namespace, Netlink, Tag, napi};
 use sys::failure::Failure;
 
+use super::PlaneError;
 use super::plan::{PortPlan, Source};
 use crate::topology::NetworkError;
 use crate::topology::wires::OFFLOADS;
@@ -110,7 +112,7 @@ impl Port {
         Ok(Self {
             plan: PortPlan {
                 // Not yet.
-                addresses: std::collections::BTreeSet::new(),
+                addresses: BTreeSet::new(),
                 ..plan.clone()
             },
             lent,
@@ -121,7 +123,7 @@ impl Port {
     pub(super) fn of_cable(plan: &PortPlan) -> Self {
         Self {
             plan: PortPlan {
-                addresses: std::collections::BTreeSet::new(),
+                addresses: BTreeSet::new(),
                 ..plan.clone()
             },
             lent: None,
@@ -170,6 +172,28 @@ impl Port {
         Ok(changes)
     }
 
+    /// Has kernel threads receive on these CPUs, or none. Taps and macvlans have no NAPI
+    /// of their own.
+    pub(super) fn receive(
+        &self,
+        inside: &Namespace,
+        netlink: &mut Netlink,
+        name: &str,
+        cpus: &BTreeSet<usize>,
+    ) -> Result<(), NetworkError> {
+        if matches!(self.plan.source, Source::Tap | Source::Macvlan(_)) {
+            return Ok(());
+        }
+        napi::set_threaded(inside, name, !cpus.is_empty())?;
+        if !cpus.is_empty() {
+            let cpus: Vec<_> = cpus.iter().copied().collect();
+            for thread in napi::threads(netlink, name, 1)? {
+                thread.pin(&cpus)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes it away; what was lent goes back.
     pub(super) fn remove(self, inside: &Namespace, name: &str) -> Result<(), NetworkError> {
         match self.lent {
@@ -183,6 +207,20 @@ impl Port {
                 removed => Ok(removed?),
             },
         }
+    }
+}
+
+/// Whether threads can be on those CPUs.
+pub(super) fn check_cpus(router: &str, cpus: &BTreeSet<usize>) -> Result<(), PlaneError> {
+    let here = sys::affinity::allowed_cpus().map_err(|error| PlaneError::Router {
+        what: "the CPUs are not known".to_owned(),
+        source: Failure::as_is(error),
+    })?;
+    match cpus.iter().find(|cpu| !here.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(PlaneError::Plan(format!(
+            "router {router}: threads on CPU {cpu}, and the CPUs here are {here:?}"
+        ))),
     }
 }
 

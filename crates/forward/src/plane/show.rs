@@ -17,6 +17,9 @@ pub struct PortShown {
     pub sent: u64,
     pub received_dropped: u64,
     pub sent_dropped: u64,
+    /// Kernel threads that receive here, where the file asks for them.
+    #[serde(default)]
+    pub threads: Vec<i32>,
     /// Of the frames that came in here.
     pub xdp: Option<XdpShown>,
 }

@@ -10,7 +10,7 @@ use net::{Journal, Namespace, Netlink};
 use super::PlaneError;
 use super::control::{self, Running};
 use super::plan::{BRIDGE, Forwarding, Plan, RoutePlan, RouterPlan, Source};
-use super::port::{Place, Port};
+use super::port::{self, Place, Port};
 use super::show::{PortShown, RouterShown, XdpShown};
 #[cfg(feature = "bpf")]
 use crate::router::xdp::Standing as Programs;
@@ -91,7 +91,8 @@ impl Plane {
 
     /// What would fail half way is looked at before.
     fn check(&self, plan: &Plan) -> Result<(), PlaneError> {
-        for router in plan.routers.values() {
+        for (name, router) in &plan.routers {
+            port::check_cpus(name, &router.threads)?;
             if let Some(wanted) = &router.control {
                 control::check(wanted)?;
             }
@@ -142,6 +143,7 @@ impl Plane {
             let of = || PlaneError::of(format!("router {name}"));
             let mut changed = router.set_up(wanted, &self.host).map_err(of())?;
             router.forward(name, wanted, &mut changed)?;
+            changed.extend(router.receive(wanted).map_err(of())?);
             changed.extend(router.steer(&self.journal, wanted, &self.folder)?);
             router.plan = wanted.clone();
             changes.extend(
@@ -428,6 +430,23 @@ impl Router {
         }
     }
 
+    /// Who receives. XDP programs that are new on a port have new threads.
+    fn receive(&mut self, wanted: &RouterPlan) -> Result<Vec<String>, NetworkError> {
+        if wanted.threads.is_empty() && self.plan.threads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut netlink = self.namespace.netlink()?;
+        let cpus = &wanted.threads;
+        for (name, port) in &self.ports {
+            port.receive(&self.namespace, &mut netlink, name, cpus)?;
+        }
+        Ok(match *cpus == self.plan.threads {
+            true => Vec::new(),
+            false if cpus.is_empty() => vec!["no threads of its own".to_owned()],
+            false => vec![format!("threads on CPUs {cpus:?}")],
+        })
+    }
+
     /// The control plane.
     fn steer(
         &mut self,
@@ -479,6 +498,10 @@ impl Router {
                 sent: counted.tx_packets,
                 received_dropped: counted.rx_dropped,
                 sent_dropped: counted.tx_dropped,
+                threads: match self.plan.threads.is_empty() {
+                    true => Vec::new(),
+                    false => pids(&mut netlink, port),
+                },
                 xdp: self.xdp_of(link.index),
             });
         }
@@ -551,6 +574,11 @@ impl Drop for Router {
             let _ = port.remove(&self.namespace, &name);
         }
     }
+}
+
+fn pids(netlink: &mut Netlink, port: &str) -> Vec<i32> {
+    let threads = net::napi::threads_now(netlink, port);
+    threads.iter().map(|thread| thread.pid).collect()
 }
 
 /// `ESRCH`: what the kernel says of a route that is not there.

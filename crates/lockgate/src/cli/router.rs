@@ -17,6 +17,8 @@ A file is a list of routers; each lives in the network namespace lockgate-NAME:
   path = \"xdp\"                 or \"kernel\", the default; \"bridge\"
   bird = \"edge1.conf\"          BIRD 2 with this configuration, beside the file; or
                                frr = \"edge1.conf\": FRR, with the programs that it needs
+  threads = [2, 3]             kernel threads of their own receive, on these CPUs
+                               (threaded NAPI), and nobody else's time is taken
   [[router.edge1.port]]
   name = \"lan\"
   veth = \"lan1\"                the other end of the port, here; or one of:

@@ -149,12 +149,13 @@ pub(super) struct Routers {
 
 pub(super) type Stop<'a> = &'a dyn Fn() -> bool;
 
-fn file(names: &[String; 2], hosts: &[String; 2], path: Path) -> String {
+fn file(names: &[String; 2], hosts: &[String; 2], path: Path, cpus: &[usize]) -> String {
     let [near, far] = names;
     format!(
         r#"schema = 1
 [router.{near}]
 path = "{path}"
+threads = {cpus:?}
 bird = "near.conf"
 [[router.{near}.port]]
 name = "lan"
@@ -172,6 +173,7 @@ to = "172.16.0.0/12"
 via = "192.0.2.2"
 [router.{far}]
 path = "{path}"
+threads = {cpus:?}
 bird = "far.conf"
 [[router.{far}.port]]
 name = "lan"
@@ -216,9 +218,10 @@ impl Routers {
         let link = |role: &str| tag.interface(role).map_err(Failure::as_is);
         let names = [name("near")?, name("far")?];
         let hosts = [link("a")?, link("b")?];
-        let plan = Plan::read(&file(&names, &hosts, path), folder.path()).map_err(Failure::new)?;
-        let mut plane = Plane::new(folder.path()).map_err(Failure::as_is)?;
         let cpus = Cpus::of_host().map_err(Failure::of("the CPUs are not known"))?;
+        let text = file(&names, &hosts, path, &cpus.router);
+        let plan = Plan::read(&text, folder.path()).map_err(Failure::new)?;
+        let mut plane = Plane::new(folder.path()).map_err(Failure::as_is)?;
         // Control planes, and who tells the programs of changes, stay where their
         // starter was: on the routers' CPUs, so that the generator has its own.
         let become_there = || {
@@ -228,7 +231,7 @@ impl Routers {
         };
         std::thread::scope(|scope| scope.spawn(become_there).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let tasks = pin(&plane, &names, &cpus)?;
+        let tasks = tasks(&mut plane)?;
         let mut addressing = Addressing::of_standard(forward::topology::Family::V4);
         // As large: first frames go both ways.
         addressing.0[0].behind = "172.16.0.0/12".parse().map_err(Failure::as_is)?;
@@ -413,26 +416,13 @@ impl Routers {
     }
 }
 
-/// Threads that receive for the routers, which are pinned to their CPUs, and their
-/// control planes.
-fn pin(plane: &Plane, names: &[String; 2], cpus: &Cpus) -> Result<Vec<i32>, Failure> {
-    let mut tasks = Vec::new();
-    for name in names {
-        let namespace = plane
-            .namespace(name)
-            .ok_or_else(|| Failure::new("a router has ended"))?;
-        let mut netlink = namespace.netlink().map_err(Failure::as_is)?;
-        for port in ["lan", "core"] {
-            napi::set_threaded(namespace, port, true)?;
-            for thread in napi::threads(&mut netlink, port, 1)? {
-                thread.pin(&cpus.router)?;
-                tasks.push(thread.pid);
-            }
-        }
-        let pids = plane.control_pids(name);
-        tasks.extend(pids.into_iter().map(u32::cast_signed));
-    }
-    Ok(tasks)
+/// Threads that receive for the routers, and their control planes.
+fn tasks(plane: &mut Plane) -> Result<Vec<i32>, Failure> {
+    let shown = plane.show().map_err(Failure::as_is)?;
+    let controls = shown.iter().flat_map(|one| plane.control_pids(&one.name));
+    let ports = shown.iter().flat_map(|one| &one.ports);
+    let threads = ports.flat_map(|port| port.threads.iter().copied());
+    Ok(threads.chain(controls.map(u32::cast_signed)).collect())
 }
 
 /// The routers are ours: who of them waited for whom is their own affair.

@@ -5,6 +5,7 @@ const TWO: &str = r#"
 schema = 1
 [router.edge1]
 path = "xdp"
+threads = [3, 1]
 bird = "edge1.conf"
 [[router.edge1.port]]
 name = "lan"
@@ -33,6 +34,7 @@ fn a_file_is_read_whole() {
     let plan = read(TWO).unwrap();
     let edge = &plan.routers["edge1"];
     assert_eq!(edge.path, Forwarding::Xdp);
+    assert_eq!(edge.threads, BTreeSet::from([1, 3]));
     let control = Control::Bird(PathBuf::from("/etc/routers/edge1.conf"));
     assert_eq!(edge.control, Some(control));
     assert_eq!(edge.ports["lan"].source, Source::Veth("lan1".to_owned()));
@@ -48,6 +50,7 @@ fn what_cannot_be_is_refused_with_its_value() {
         ("schema = 1", "schema = 2", "schema 2"),
         ("path = \"xdp\"", "path = \"dpdk\"", "dpdk"),
         ("path = \"xdp\"", "paths = 1", "paths"),
+        ("threads = [3, 1]", "threads = [-1]", "-1"),
         ("path = \"xdp\"", "frr = \"x\"", "bird and frr both"),
         ("[router.edge2]", "[router.Edge]", "'Edge'"),
         ("name = \"lan\"", "name = \"a/b\"", "'a/b'"),

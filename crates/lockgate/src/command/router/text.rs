@@ -10,12 +10,16 @@ pub fn plan(plan: &Plan) -> String {
     for (name, router) in &plan.routers {
         let _ = writeln!(
             text,
-            "{name}: path {}, namespace lockgate-{name}, {} routes{}",
+            "{name}: path {}, namespace lockgate-{name}, {} routes{}{}",
             router.path.name(),
             router.routes.len(),
             match &router.control {
                 Some(control) => format!(", {}", control.name()),
                 None => String::new(),
+            },
+            match router.threads.is_empty() {
+                true => String::new(),
+                false => format!(", threads on CPUs {:?}", router.threads),
             }
         );
         for (port, plan) in &router.ports {
@@ -80,6 +84,9 @@ pub fn shown(routers: &[RouterShown]) -> String {
                 "    received {}, sent {}; dropped {} and {}",
                 port.received, port.sent, port.received_dropped, port.sent_dropped
             );
+            if !port.threads.is_empty() {
+                let _ = writeln!(text, "    received by the threads {:?}", port.threads);
+            }
             if let Some(xdp) = &port.xdp {
                 let _ = writeln!(text, "    XDP: {}", of_xdp(xdp));
             }
