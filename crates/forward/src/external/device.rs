@@ -104,7 +104,7 @@ impl External {
                     .to_owned(),
             });
         }
-        // Of a process that is not there nothing would be seen, and all be believed.
+        // Of a process that is not there no waiting is seen: every loss would be the device's.
         if let Some(absent) = setup.tasks.iter().find(|&&task| !is_there(task)) {
             return Err(ExternalError::Setup(format!(
                 "there is no process {absent}: name those of the device, or none"

@@ -1,7 +1,7 @@
 //! FRR: zebra, and a program for each protocol that the configuration has.
 
 use std::os::unix::fs::{DirBuilderExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use net::journal::Entry;
@@ -88,6 +88,7 @@ pub(super) fn start(
     journal: &Journal,
     namespace: &Namespace,
     file: &Path,
+    ours: &Path,
 ) -> Result<Running, PlaneError> {
     // Its programs are no longer root when they make their sockets.
     let folder = Path::new("/run").join(format!("{}-frr", namespace.name()));
@@ -110,8 +111,11 @@ pub(super) fn start(
         _folder: Some(record),
     };
     for name in needed(&text_of(file)?) {
-        let (one, said) = start_one(journal, namespace, name, &folder)?;
+        // Not in its folder: its user could put a link there, and we write as root.
+        let said = ours.join(format!("{}-{name}.log", namespace.name()));
+        let one = start_one(journal, namespace, name, &folder, &said)?;
         running.programs.push(one);
+        running.files.push(said.clone());
         let last = running.programs.last_mut().expect("pushed");
         last.wait(&folder.join(format!("{name}.vty")), &said)?;
     }
@@ -130,8 +134,8 @@ fn start_one(
     namespace: &Namespace,
     name: &'static str,
     folder: &Path,
-) -> Result<(Program, PathBuf), PlaneError> {
-    let said = folder.join(format!("{name}.said"));
+    said: &Path,
+) -> Result<Program, PlaneError> {
     let mut command = program(name, &FOLDERS, "frr")?;
     // Its configuration comes by vtysh; it listens nowhere but at its sockets.
     command
@@ -141,8 +145,7 @@ fn start_one(
         .arg(folder.join("zserv.api"))
         .arg("--vty_socket")
         .arg(folder);
-    let started = Program::start(journal, namespace, name, command, &said)?;
-    Ok((started, said))
+    Program::start(journal, namespace, name, command, said)
 }
 
 #[cfg(test)]

@@ -51,7 +51,8 @@ pub(super) fn check(control: &Control) -> Result<(), PlaneError> {
 }
 
 impl Running {
-    /// Starts it inside; its sockets are in `folder`, or where its programs can reach them.
+    /// Starts it inside. What its programs say is in `folder`, which is ours alone; their
+    /// sockets are there, too, or where they can make them.
     pub(super) fn start(
         journal: &Journal,
         namespace: &Namespace,
@@ -60,7 +61,7 @@ impl Running {
     ) -> Result<Self, PlaneError> {
         match control {
             Control::Bird(file) => bird::start(journal, namespace, file, folder),
-            Control::Frr(file) => frr::start(journal, namespace, file),
+            Control::Frr(file) => frr::start(journal, namespace, file, folder),
         }
     }
 
