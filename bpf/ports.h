@@ -34,6 +34,13 @@ enum {
 	PORT_STRICT_SOURCE = 1,
 	/* Frames of IPv6 that come in here are the kernel's. */
 	PORT_NO_IPV6 = 2,
+	/* Something else on this host decides about frames of IPv4, or of IPv6, that come in
+	 * here: netfilter between the ports, */
+	PORT_FIREWALL_V4 = 4,
+	PORT_FIREWALL_V6 = 8,
+	/* or what stands at the port itself, as they come in, or as they leave. */
+	PORT_FILTER_IN = 16,
+	PORT_FILTER_OUT = 32,
 };
 
 struct ports {
@@ -52,6 +59,8 @@ enum {
 	FLAG_ANY_SOURCE = 2,
 	/* The cache is not asked, e.g. since rules look at more than addresses. */
 	FLAG_NO_CACHE = 4,
+	/* IPsec policies say who may pass: every frame to the kernel. */
+	FLAG_POLICIES = 8,
 };
 
 struct ports ports SEC(".data.ports");

@@ -215,6 +215,19 @@ INLINE int trim(struct xdp_md *ctx, s64 excess)
 	return excess > 0 ? bpf_xdp_adjust_tail(ctx, -excess) : 0;
 }
 
+/* The reason why frames of a family that come in by a port are the kernel's, by its flags. */
+INLINE int reason_of_port(u32 flags)
+{
+	if (flags & PORT_FILTER_IN)
+		return REASON_FILTER_IN;
+	return flags & (PORT_FIREWALL_V4 | PORT_FIREWALL_V6) ? REASON_FIREWALL : REASON_SWITCHED_OFF;
+}
+
+enum {
+	PORT_LEAVES_V4 = PORT_FILTER_IN | PORT_FIREWALL_V4,
+	PORT_LEAVES_V6 = PORT_FILTER_IN | PORT_FIREWALL_V6 | PORT_NO_IPV6,
+};
+
 /* The reason why the frame goes to the kernel, or FORWARD with the port. */
 INLINE int route(struct xdp_md *ctx, struct counters *c, u32 untagged, u32 *device)
 {
@@ -235,15 +248,18 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 untagged, u32 *devi
 		return offset == sizeof(*ethernet) ? REASON_NOT_A_PORT : REASON_VLAN;
 	if (UNLIKELY(!is_for(ethernet, &ports.port[flow.place])))
 		return REASON_OTHER_HOST;
+	u32 flags = ports.port[flow.place].flags;
 	void *network = (void *)ethernet + offset;
 
 	if (type == htons(ETHERTYPE_IPV4)) {
+		if (UNLIKELY(flags & PORT_LEAVES_V4))
+			return reason_of_port(flags & PORT_LEAVES_V4);
 		if (network + sizeof(struct ipv4) > DATA_END(ctx))
 			return REASON_MALFORMED;
 		reason = read_v4(network, DATA_END(ctx) - network, &flow);
 	} else {
-		if (UNLIKELY(ports.port[flow.place].flags & PORT_NO_IPV6))
-			return REASON_SWITCHED_OFF;
+		if (UNLIKELY(flags & PORT_LEAVES_V6))
+			return reason_of_port(flags & PORT_LEAVES_V6);
 		if (network + sizeof(struct ipv6) > DATA_END(ctx))
 			return REASON_MALFORMED;
 		reason = read_v6(network, DATA_END(ctx) - network, &flow);
@@ -262,6 +278,8 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 untagged, u32 *devi
 	/* Of a carrier that was made anew. */
 	if (UNLIKELY(out->device >= PORTS_MAX))
 		return REASON_NOT_A_PORT;
+	if (UNLIKELY(out->flags & PORT_FILTER_OUT))
+		return REASON_FILTER_OUT;
 	/* From here on the frame is changed: what fails now is dropped. */
 	if (flow.is_v6)
 		((struct ipv6 *)network)->hop_limit--;
@@ -281,7 +299,9 @@ INLINE int reason_for_all(u64 now_ticks)
 {
 	if (UNLIKELY(!is_watched(now_ticks)))
 		return REASON_UNWATCHED;
-	return UNLIKELY(ports.flags & FLAG_ALL_TO_KERNEL) ? REASON_SWITCHED_OFF : FORWARD;
+	if (LIKELY(!(ports.flags & (FLAG_ALL_TO_KERNEL | FLAG_POLICIES))))
+		return FORWARD;
+	return ports.flags & FLAG_POLICIES ? REASON_POLICIES : REASON_SWITCHED_OFF;
 }
 
 /* Forwards one frame; the program's verdict. */

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
+pub mod deciders;
 pub mod device;
 pub mod emulator;
 pub mod journal;
@@ -22,6 +23,7 @@ mod tag;
 pub mod tap;
 
 pub use cgroup::{Cgroup, CgroupError, Limits};
+pub use deciders::{Decider, Deciders};
 pub use journal::{Entry, Journal, JournalError, Record};
 pub use monitor::{Event, Monitor, Topic};
 pub use namespace::Namespace;

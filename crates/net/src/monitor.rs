@@ -1,6 +1,6 @@
-//! Changes of a namespace's links, addresses, neighbours, routes, rules and
-//! IPsec policies, as they happen: rtnetlink(7), multicast groups of
-//! `linux/rtnetlink.h` and `linux/xfrm.h`.
+//! Changes of a namespace's links, addresses, neighbours, routes, rules, traffic
+//! control, IPsec policies and nftables, as they happen: rtnetlink(7), multicast groups
+//! of `linux/rtnetlink.h`, `linux/xfrm.h` and `linux/netfilter/nfnetlink.h`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_sys::Socket;
-use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_XFRM};
+use netlink_sys::protocols::{NETLINK_NETFILTER, NETLINK_ROUTE, NETLINK_XFRM};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use sys::failure::Failure;
@@ -36,11 +36,15 @@ pub enum Topic {
     /// Whether links forward and check sources (`/proc/sys/net/ipv4/conf`, …).
     Settings,
     Policies,
+    /// Queueing disciplines and filters of links.
+    Traffic,
+    /// Where nftables' chains stand; not their rules and sets.
+    Nftables,
 }
 
 impl Topic {
     /// All of them: whatever can change where a packet goes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Links,
         Self::Addresses,
         Self::Neighbours,
@@ -48,16 +52,20 @@ impl Topic {
         Self::Rules,
         Self::Settings,
         Self::Policies,
+        Self::Traffic,
+        Self::Nftables,
     ];
 
     fn protocol(self) -> isize {
         match self {
             Self::Policies => NETLINK_XFRM,
+            Self::Nftables => NETLINK_NETFILTER,
             _ => NETLINK_ROUTE,
         }
     }
 
-    /// `RTNLGRP_…`, of both families; `XFRMNLGRP_EXPIRE` and `…_POLICY`.
+    /// `RTNLGRP_…`, of both families; `XFRMNLGRP_EXPIRE` and `…_POLICY`;
+    /// `NFNLGRP_NFTABLES`.
     fn groups(self) -> &'static [u32] {
         match self {
             Self::Links => &[1],
@@ -67,6 +75,8 @@ impl Topic {
             Self::Rules => &[8, 19],
             Self::Settings => &[24, 25],
             Self::Policies => &[2, 4],
+            Self::Traffic => &[4],
+            Self::Nftables => &[7],
         }
     }
 }
@@ -90,7 +100,7 @@ pub enum Event {
         route: Route,
         change: RouteChange,
     },
-    /// A rule, a setting, a policy, or a next hop that several routes share.
+    /// A rule, a setting, a policy, a next hop that several routes share, or what filters.
     Other,
     Lost,
 }
@@ -194,6 +204,12 @@ impl Monitor {
             self.pending.push_back(Event::Lost);
             return;
         };
+        if protocol == NETLINK_NETFILTER {
+            let mut messages = wire::messages(read);
+            let is_any = messages.any(|message| moves_a_hook(message.kind));
+            self.pending.extend(is_any.then_some(Event::Other));
+            return;
+        }
         if protocol != NETLINK_ROUTE {
             self.pending.push_back(Event::Other);
             return;
@@ -211,7 +227,7 @@ impl Monitor {
 /// cannot change.
 fn open_all(topics: &[Topic]) -> io::Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for protocol in [NETLINK_ROUTE, NETLINK_XFRM] {
+    for protocol in [NETLINK_ROUTE, NETLINK_XFRM, NETLINK_NETFILTER] {
         let mut topics = topics.iter().filter(|topic| topic.protocol() == protocol);
         if topics.clone().next().is_none() {
             continue;
@@ -238,6 +254,13 @@ fn open(protocol: isize, topics: &mut dyn Iterator<Item = &Topic>) -> io::Result
         socket.add_membership(*group)?;
     }
     Ok(socket)
+}
+
+/// Whether such a message of nftables may tell of a chain that stands elsewhere: all but
+/// those about rules, sets, their elements, generations, traces and objects
+/// (`NFT_MSG_NEWRULE` to `…_GETOBJ_RESET`). Elements may come by the thousand.
+fn moves_a_hook(kind: u16) -> bool {
+    !(6..=21).contains(&(kind & 0xff))
 }
 
 /// `None` for what is about neither, e.g. a bridge's own table.

@@ -6,6 +6,7 @@ extern crate lockgate_net as net;
 
 mod cgroup;
 mod common;
+mod deciders;
 mod device;
 mod emulator;
 mod monitor;

@@ -3,6 +3,7 @@
 //! executed, loaded or trusted. Everything above is safe code over these.
 
 pub mod affinity;
+pub mod bpf;
 pub mod clock;
 pub mod event;
 pub mod failure;

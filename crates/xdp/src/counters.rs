@@ -31,12 +31,20 @@ pub enum Reason {
     Stale,
     /// Its route is one that only the kernel follows, e.g. with several next hops.
     Special,
+    /// Netfilter has hooks between the ports for its family: nftables, iptables, ….
+    Firewall,
+    /// Something decides about what comes in by its port: tc, nftables' ingress, ….
+    FilterIn,
+    /// Something decides about, or queues, what leaves by its port.
+    FilterOut,
+    /// IPsec policies say who may pass.
+    Policies,
     /// None of these.
     Other,
 }
 
 impl Reason {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::NotIp,
         Self::OtherHost,
         Self::Vlan,
@@ -55,6 +63,10 @@ impl Reason {
         Self::Unwatched,
         Self::Stale,
         Self::Special,
+        Self::Firewall,
+        Self::FilterIn,
+        Self::FilterOut,
+        Self::Policies,
         Self::Other,
     ];
 }

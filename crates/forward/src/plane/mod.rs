@@ -15,5 +15,5 @@ mod standing;
 
 pub use error::PlaneError;
 pub use plan::{Control, Forwarding, Plan, PortPlan, RoutePlan, RouterPlan, Source};
-pub use show::{PortShown, RouterShown, XdpShown};
+pub use show::{DeciderShown, PortShown, RouterShown, XdpShown};
 pub use standing::Plane;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::router::Firewall;
 use crate::topology::plan::Network;
 
 /// The version of files that this program reads.
@@ -38,6 +39,7 @@ struct File {
 struct RouterTable {
     #[serde(default)]
     path: Forwarding,
+    firewall: Option<Firewall>,
     bird: Option<PathBuf>,
     frr: Option<PathBuf>,
     #[serde(default)]
@@ -169,6 +171,7 @@ pub struct RoutePlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterPlan {
     pub path: Forwarding,
+    pub firewall: Firewall,
     pub control: Option<Control>,
     /// The CPUs of the kernel threads that receive; none: whoever sends to a port, and
     /// interrupts, do.
@@ -456,8 +459,18 @@ fn router(table: RouterTable, folder: &Path) -> Result<RouterPlan, String> {
         (None, Some(file)) => Some(Control::Frr(folder.join(file))),
         (None, None) => None,
     };
+    if let Some(firewall) = table.firewall
+        && table.path != Forwarding::Xdp
+    {
+        return Err(format!(
+            "firewall = \"{}\" is for path = \"xdp\": by path = \"{}\" the kernel forwards, and asks every firewall",
+            firewall.name(),
+            table.path.name()
+        ));
+    }
     Ok(RouterPlan {
         path: table.path,
+        firewall: table.firewall.unwrap_or_default(),
         control,
         threads: table.threads,
         ports,

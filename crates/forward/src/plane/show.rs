@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::router::Firewall;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortShown {
     pub name: String,
@@ -41,10 +43,25 @@ pub struct XdpShown {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeciderShown {
+    /// E.g. `nftables: chain f of table ip t (forward)`.
+    pub name: String,
+    /// Which frames it decides about: `IPv4`, `IPv6`, both, `in by PORT` or `out by PORT`.
+    pub about: String,
+    /// Those frames are the kernel's, which asks it; `false`: they are forwarded unasked.
+    pub is_obeyed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterShown {
     pub name: String,
     pub namespace: String,
     pub path: String,
+    #[serde(default)]
+    pub firewall: Firewall,
+    /// What else decides about frames that XDP would forward.
+    #[serde(default)]
+    pub deciders: Vec<DeciderShown>,
     pub ports: Vec<PortShown>,
     /// Routes in the main table of the kernel, IPv4 and IPv6.
     pub routes: [u64; 2],
@@ -52,6 +69,33 @@ pub struct RouterShown {
     pub xdp: Option<XdpShown>,
     /// The control plane in words; empty without one.
     pub control: String,
+}
+
+#[cfg(feature = "bpf")]
+impl DeciderShown {
+    pub(super) fn of(
+        decider: &net::Decider,
+        firewall: Firewall,
+        links: &[net::netlink::Link],
+    ) -> Self {
+        use net::deciders::About;
+
+        let name_of = |index: u32| {
+            let link = links.iter().find(|link| link.index == index);
+            link.map_or_else(|| format!("link {index}"), |link| link.name.clone())
+        };
+        Self {
+            name: decider.name.clone(),
+            about: match decider.about {
+                About::Ipv4 => "IPv4".to_owned(),
+                About::Ipv6 => "IPv6".to_owned(),
+                About::Incoming(index) => format!("in by {}", name_of(index)),
+                About::Outgoing(index) => format!("out by {}", name_of(index)),
+                About::Policies => "IPv4 and IPv6".to_owned(),
+            },
+            is_obeyed: firewall == Firewall::Obey || decider.about == About::Policies,
+        }
+    }
 }
 
 #[cfg(feature = "bpf")]

@@ -11,7 +11,9 @@ use super::PlaneError;
 use super::control::{self, Running};
 use super::plan::{BRIDGE, Forwarding, Plan, RoutePlan, RouterPlan, Source};
 use super::port::{self, Place, Port};
-use super::show::{PortShown, RouterShown, XdpShown};
+use super::show::{DeciderShown, PortShown, RouterShown, XdpShown};
+#[cfg(feature = "bpf")]
+use crate::router::Firewall;
 #[cfg(feature = "bpf")]
 use crate::router::xdp::Standing as Programs;
 use crate::topology::NetworkError;
@@ -31,15 +33,22 @@ pub struct Plane {
 
 struct Router {
     control: Option<Running>,
-    /// And the ports that they are on.
     #[cfg(feature = "bpf")]
-    programs: Option<(Programs<xdp::path::Fib>, Vec<String>)>,
+    programs: Option<OnPorts>,
     ports: BTreeMap<String, Port>,
     /// Those that were set.
     routes: BTreeSet<RoutePlan>,
     /// What it became last, as a whole.
     plan: RouterPlan,
     namespace: Namespace,
+}
+
+/// Programs, and how they were started.
+#[cfg(feature = "bpf")]
+struct OnPorts {
+    programs: Programs<xdp::path::Fib>,
+    links: Vec<String>,
+    firewall: Firewall,
 }
 
 impl Plane {
@@ -395,14 +404,22 @@ impl Router {
     ) -> Result<(), PlaneError> {
         let is_wanted = wanted.path == Forwarding::Xdp;
         let links: Vec<String> = self.ports.keys().cloned().collect();
-        let are_others = |(_, on): &(_, Vec<String>)| *on != links;
+        let are_others = |on: &OnPorts| on.links != links || on.firewall != wanted.firewall;
         if !is_wanted || self.programs.as_ref().is_some_and(are_others) {
             self.stop_programs();
         }
         if is_wanted && self.programs.is_none() && !links.is_empty() {
-            let started = Programs::fib_cached(&self.namespace, links.clone());
+            let firewall = wanted.firewall;
+            let started = Programs::fib_cached(&self.namespace, links.clone(), firewall);
             let started = started.map_err(PlaneError::forwarding(format!("router {name}: XDP")));
-            self.programs = Some((started?, links));
+            self.programs = Some(OnPorts {
+                programs: started?,
+                links,
+                firewall,
+            });
+        }
+        if self.plan.firewall != wanted.firewall {
+            changes.push(format!("firewall {}", wanted.firewall.name()));
         }
         if self.plan.path != wanted.path {
             changes.push(format!("path {}", wanted.path.name()));
@@ -519,6 +536,8 @@ impl Router {
             name: name.to_owned(),
             namespace: self.namespace.name().to_owned(),
             path: self.plan.path.name().to_owned(),
+            firewall: self.plan.firewall,
+            deciders: self.deciders(&mut netlink)?,
             ports,
             routes,
             xdp: self.xdp(),
@@ -528,15 +547,32 @@ impl Router {
 
     #[cfg(feature = "bpf")]
     fn xdp(&self) -> Option<XdpShown> {
-        let (programs, _) = self.programs.as_ref()?;
+        let programs = &self.programs.as_ref()?.programs;
         Some(XdpShown::of(programs.counters("xdp")))
     }
 
     /// Of the frames that came in by that link.
     #[cfg(feature = "bpf")]
     fn xdp_of(&self, index: u32) -> Option<XdpShown> {
-        let (programs, _) = self.programs.as_ref()?;
+        let programs = &self.programs.as_ref()?.programs;
         Some(XdpShown::of(programs.counters_of(index).transpose()?))
+    }
+
+    /// What else decides about frames that XDP would forward.
+    #[cfg(feature = "bpf")]
+    fn deciders(&self, netlink: &mut Netlink) -> Result<Vec<DeciderShown>, NetworkError> {
+        let Some(on) = &self.programs else {
+            return Ok(Vec::new());
+        };
+        let links = netlink.links()?;
+        let deciders = on.programs.deciders();
+        let shown = |one| DeciderShown::of(one, on.firewall, &links);
+        Ok(deciders.iter().map(shown).collect())
+    }
+
+    #[cfg(not(feature = "bpf"))]
+    fn deciders(&self, _: &mut Netlink) -> Result<Vec<DeciderShown>, NetworkError> {
+        Ok(Vec::new())
     }
 
     #[cfg(not(feature = "bpf"))]

@@ -93,6 +93,28 @@ impl Own {
     }
 }
 
+/// What a path in the kernel's place does about frames that something else on this host
+/// decides about: netfilter, traffic control, BPF programs of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Firewall {
+    /// Those frames are the kernel's, which asks it.
+    #[default]
+    Obey,
+    /// They are forwarded unasked; IPsec policies are obeyed all the same.
+    Bypass,
+}
+
+impl Firewall {
+    /// As a router file calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Obey => "obey",
+            Self::Bypass => "bypass",
+        }
+    }
+}
+
 /// Nice value of threads that forward in user space, peers' included: a
 /// comparison is one of equals.
 const NICE: i32 = -10;

@@ -17,6 +17,7 @@ use wire::protocol;
 
 use crate::behaviour::catalogue;
 use crate::behaviour::changes::{LOCAL_V4, LOCAL_V6};
+use crate::behaviour::command::is_obeyed;
 use crate::behaviour::plan;
 use crate::behaviour::probe::Pair;
 use crate::behaviour::rig::Rig;
@@ -34,6 +35,8 @@ pub enum Step {
     /// A command of `ip -4` or `ip -6`.
     Ip(usize, String),
     Set(String, String),
+    /// One of `nft`, `tc` or `iptables-legacy`, which may then decide about frames.
+    Decide(String),
 }
 
 #[derive(Clone, Debug)]
@@ -296,7 +299,142 @@ fn step() -> impl Strategy<Value = Step> {
         9 => by_family,
         1 => link().prop_map(|command| Step::Ip(0, command)),
         3 => setting().prop_map(|(name, value)| Step::Set(name, value)),
+        3 => decider().prop_map(Step::Decide),
     ]
+}
+
+/// Chains come with a rule each, since an empty one changes nothing; what stands there
+/// already may get more rules, be taken away, or be another's.
+fn decider() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0..2_usize).prop_flat_map(between_the_ports),
+        2 => at_a_port(),
+        2 => (0..2_usize).prop_flat_map(legacy),
+        3 => traffic_control(),
+        1 => of(&["ip xfrm policy add dir fwd src 198.18.0.0/16 dst 198.19.0.0/24 action block",
+            "ip xfrm policy add dir fwd src 2001:2::/64 dst 2001:2:0:1::/64 action block",
+            "ip xfrm policy flush", "ip xfrm policy flush"]).prop_map(str::to_owned),
+        4 => of(&["nft flush ruleset", "nft flush ruleset", "nft delete table inet t",
+            "nft add table ip t { flags dormant; }", "nft flush chain inet t forward",
+            "tc qdisc del dev OUT root", "tc qdisc del dev OUT clsact",
+            "tc qdisc del dev IN clsact"]).prop_map(str::to_owned),
+    ]
+}
+
+/// Words that a rule of nftables is about, of each family.
+fn about(family: usize) -> impl Strategy<Value = String> {
+    let name = ["ip", "ip6"][family];
+    prop_oneof![
+        2 => (of(&["saddr", "daddr"]), of(NETWORKS[family]))
+            .prop_map(move |(which, network)| format!("{name} {which} {network}")),
+        2 => of(&["udp dport 7", "udp length > 700", "meta length > 1000", "iifname IN", "oifname OUT",
+            "ct state new", "ct state established"]).prop_map(str::to_owned),
+        1 => Just(String::new()),
+    ]
+}
+
+fn between_the_ports(family: usize) -> impl Strategy<Value = String> {
+    let name = ["ip", "ip6"][family];
+    let tables = select(vec![name, name, "inet"]);
+    let policy = of(&["accept", "accept", "accept", "drop"]);
+    let hook = of(&["prerouting", "forward", "forward", "postrouting"]);
+    let limit = ["ttl", "hoplimit"][family];
+    let then = select(vec![
+        "drop".to_owned(),
+        "drop".to_owned(),
+        "reject".to_owned(),
+        "accept".to_owned(),
+        "counter".to_owned(),
+        "meta mark set 1".to_owned(),
+        "notrack".to_owned(),
+        format!("{name} {limit} set 9"),
+        format!("{name} dscp set af11"),
+    ]);
+    let filter = (tables.clone(), hook, policy, about(family), then).prop_map(
+        |(table, hook, policy, about, then)| {
+            // Where the answers pass, too, that end a look, not all is dropped.
+            let policy = if hook == "forward" { policy } else { "accept" };
+            format!(
+                "nft add table {table} t; add chain {table} t {hook} {{ type filter hook {hook} priority -150; policy {policy}; }}; add rule {table} t {hook} {about} {then}"
+            )
+        },
+    );
+    let to = [
+        ["192.0.2.5", "198.19.0.8"],
+        ["2001:2:0:ff01::1", "2001:2:0:1::8"],
+    ][family];
+    let nat = (about(family), any::<bool>()).prop_map(move |(about, is_source)| {
+        let (hook, then) = match is_source {
+            true => ("postrouting", format!("snat to {}", to[0])),
+            false => ("prerouting", format!("dnat to {}", to[1])),
+        };
+        format!(
+            "nft add table {name} n; add chain {name} n {hook} {{ type nat hook {hook} priority 0; }}; add rule {name} n {hook} {about} {then}"
+        )
+    });
+    prop_oneof![3 => filter, 1 => nat]
+}
+
+fn at_a_port() -> impl Strategy<Value = String> {
+    let place = of(&["ingress", "ingress", "egress"]);
+    let link = of(&["IN", "OUT"]);
+    let about = of(&[
+        "udp dport 7",
+        "ip daddr 198.19.0.0/24",
+        "ip6 daddr 2001:2:0:1::7",
+        "meta length > 1000",
+    ]);
+    (of(&["netdev", "netdev", "inet"]), place, link, about).prop_map(|(table, place, link, about)| {
+        format!(
+            "nft add table {table} p; add chain {table} p {place}{link} {{ type filter hook {place} device {link} priority 0; }}; add rule {table} p {place}{link} {about} drop"
+        )
+    })
+}
+
+fn legacy(family: usize) -> impl Strategy<Value = String> {
+    let program = ["iptables-legacy", "ip6tables-legacy"][family];
+    let set = ["TTL --ttl-set 9", "HL --hl-set 9"][family];
+    let one = select(vec![
+        "-A FORWARD -p udp -j DROP".to_owned(),
+        format!("-A FORWARD -d {} -j DROP", NETWORKS[family][4]),
+        "-P FORWARD DROP".to_owned(),
+        format!("-t mangle -A FORWARD -j {set}"),
+        format!(
+            "-t raw -A PREROUTING -s {} -j DROP",
+            NETWORKS[family][7 - family]
+        ),
+        "-t nat -A POSTROUTING -o OUT -j MASQUERADE".to_owned(),
+        "-F FORWARD".to_owned(),
+        "-L -n".to_owned(),
+    ]);
+    one.prop_map(move |words| format!("{program} {words}"))
+}
+
+fn traffic_control() -> impl Strategy<Value = String> {
+    let queue = of(&[
+        "tbf rate 1gbit burst 1200 limit 100000",
+        "tbf rate 1gbit burst 10000 limit 100000",
+        "blackhole",
+        "pfifo limit 100",
+        "htb",
+        "noqueue",
+    ]);
+    let queue = queue.prop_map(|queue| format!("tc qdisc replace dev OUT root {queue}"));
+    let link = select(vec!["IN", "OUT"]);
+    let holder = link
+        .clone()
+        .prop_map(|link| format!("tc qdisc add dev {link} clsact"));
+    let which = of(&[
+        "protocol ip u32 match ip dst 198.19.0.7/32",
+        "protocol ip u32 match ip tos 8 0xff",
+        "protocol ipv6 u32 match ip6 dst 2001:2:0:1::7/128",
+        "protocol all u32 match u32 0 0",
+    ]);
+    let place = of(&["ingress", "egress"]);
+    let filter = (link, place, which).prop_map(|(link, place, which)| {
+        format!("tc filter add dev {link} {place} {which} action mirred egress redirect dev {link}")
+    });
+    prop_oneof![2 => queue, 2 => holder, 2 => filter]
 }
 
 /// A few flows, each with packets of several kinds: what one of them leaves behind is
@@ -428,6 +566,10 @@ fn apply(rig: &Rig, steps: &[Step]) {
         if let Step::Set(name, value) = step {
             // Of a link that has no IPv6 now, or that this kernel does not have.
             let _ = rig.dut.set_sysctl(&named(name), value);
+        }
+        if let Step::Decide(command) = step {
+            // Refused at times, as others are.
+            is_obeyed(rig, command);
         }
     }
 }

@@ -6,6 +6,8 @@
 
 mod catalogue;
 mod changes;
+mod command;
+mod deciders;
 mod generated;
 mod mutation;
 mod normal;
@@ -107,8 +109,13 @@ macro_rules! follows_settings {
             }
 
             #[test]
-            fn with_ipsec_policies() {
-                on_pair($subject, settings::policies);
+            fn with_others_that_decide() {
+                on_pair($subject, deciders::are_asked);
+            }
+
+            #[test]
+            fn with_a_firewall_that_drops() {
+                on_pair($subject, deciders::drop_what_they_drop);
             }
 
             #[test]

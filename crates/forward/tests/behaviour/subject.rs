@@ -9,7 +9,7 @@ use lockgate_forward::router::kernel::Kernel;
 use lockgate_forward::router::path::Path as BenchPath;
 use lockgate_forward::router::xdp::Xdp;
 use lockgate_forward::topology::Topology;
-use xdp::path::{Control, CpuMap, Fib, RouterOptions, RouterPort, Then, Wire};
+use xdp::path::{Control, CpuMap, Decided, Fib, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path};
 
 use crate::behaviour::plan;
@@ -113,6 +113,18 @@ impl Running {
     }
 }
 
+impl Running {
+    /// What the program of a path counted whose router hears of what decides.
+    pub fn counters(&self) -> Option<xdp::Counters> {
+        match self {
+            Self::Fib(router) | Self::FibCached(router) => {
+                Some(router.program().counters().unwrap())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Renews the lease where nothing that is watched changes.
 pub struct Watched {
     is_over: Arc<AtomicBool>,
@@ -158,6 +170,7 @@ fn attached<P: Path + Send>(
         vlan: None,
         strict_source: false,
         no_ipv6: false,
+        decided: Decided::default(),
     });
     let attach = || Attached::new(load(&ports)).unwrap();
     topology.router().run(attach).unwrap()

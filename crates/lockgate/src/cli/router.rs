@@ -15,6 +15,7 @@ A file is a list of routers; each lives in the network namespace lockgate-NAME:
   schema = 1
   [router.edge1]
   path = \"xdp\"                 or \"kernel\", the default; \"bridge\"
+  firewall = \"obey\"           the default; \"bypass\": XDP asks no firewall
   bird = \"edge1.conf\"          BIRD 2 with this configuration, beside the file; or
                                frr = \"edge1.conf\": FRR, with the programs that it needs
   threads = [2, 3]             kernel threads of their own receive, on these CPUs
@@ -33,7 +34,9 @@ A file is a list of routers; each lives in the network namespace lockgate-NAME:
   via = \"192.0.2.2\"
 
 XDP forwards by the kernel's table: what the file, BIRD, FRR or `ip -n lockgate-edge1 route`
-puts there. On `reload` BIRD reads a changed configuration; FRR starts anew with it, and its
+puts there. Frames that something else in the namespace decides about go through the kernel,
+which asks it: nftables, iptables, tc filters, queueing disciplines, IPsec, BPF programs.
+`show` names it, and counts those frames. On `reload` BIRD reads a changed configuration; FRR starts anew with it, and its
 routes are gone meanwhile. Devices that carry an address are refused. All is journalled: after `down`,
 or at the next start after kill -9, nothing is left, and devices are back as they were.
 

@@ -149,6 +149,12 @@ fn up(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
     if said.trim() == keeper::UP {
         console.print(text::plan(plan).as_bytes())?;
         console.print(text::up(plan).as_bytes())?;
+        if let Answer::Shown(routers) = desk.ask(Request::Show)? {
+            for router in routers.iter().filter(|one| !one.deciders.is_empty()) {
+                let deciders = text::deciders(router);
+                console.print(format!("{}:\n{deciders}", router.name).as_bytes())?;
+            }
+        }
         return Ok(Exit::Ok);
     }
     let ended = child.wait().or_failed()?;

@@ -11,8 +11,10 @@ mod generic;
 mod link;
 mod neighbour;
 mod netdev;
+pub(crate) mod netfilter;
 mod route;
 mod rule;
+pub(crate) mod traffic;
 mod veth;
 mod xfrm;
 
@@ -30,7 +32,7 @@ pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
 pub use rule::{Rule, Selector};
 pub use veth::{VethEnd, add_veth};
-pub use xfrm::Policies;
+pub(crate) use xfrm::Policies;
 
 use crate::journal::Loans;
 

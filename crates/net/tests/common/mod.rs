@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod bpf;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use lockgate_net::napi::{self, NapiThread};

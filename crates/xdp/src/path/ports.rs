@@ -23,6 +23,21 @@ pub struct RouterPort {
     /// Frames of IPv6 that come in here are the kernel's, e.g. since it drops them
     /// (`disable_ipv6`).
     pub no_ipv6: bool,
+    /// Whose decisions about its frames are obeyed.
+    pub decided: Decided,
+}
+
+/// What else on this host decides about the frames of a port: those are the kernel's,
+/// which asks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// About IPv4 that comes in here: netfilter's hooks between the ports.
+    pub ipv4: bool,
+    pub ipv6: bool,
+    /// About all that comes in here, e.g. a filter of tc.
+    pub incoming: bool,
+    /// About all that leaves here, e.g. a queueing discipline that shapes.
+    pub outgoing: bool,
 }
 
 impl RouterPort {
@@ -35,12 +50,14 @@ impl RouterPort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterOptions {
     /// Every frame goes to the kernel: where it decides by more than a frame's
-    /// addresses and type of service, e.g. by rules with ports, or IPsec policies.
+    /// addresses and type of service, e.g. by rules with ports.
     pub all_to_kernel: bool,
     /// Sources are not checked, which saves a look-up and differs from the kernel.
     pub any_source: bool,
     /// The cache is not asked: where there are rules.
     pub no_cache: bool,
+    /// Every frame goes to the kernel, which has IPsec policies.
+    pub policies: bool,
 }
 
 fn not_that_many(ports: usize) -> Failure {
@@ -125,12 +142,13 @@ impl Ports {
         }
         out.resize(PORTS_MAX * PORT_BYTES, 0);
         out.extend(places);
-        let flags = [options.all_to_kernel, options.any_source, options.no_cache];
-        let bits = flags
-            .iter()
-            .rev()
-            .fold(0_u32, |bits, flag| bits << 1 | u32::from(*flag));
-        out.extend(bits.to_ne_bytes());
+        let flags = [
+            options.all_to_kernel,
+            options.any_source,
+            options.no_cache,
+            options.policies,
+        ];
+        out.extend(bits(&flags).to_ne_bytes());
         out.extend([0; 4]);
         Ok(out)
     }
@@ -152,8 +170,22 @@ impl Ports {
         out.extend(port.address);
         out.extend(tag.to_be_bytes());
         out.extend(device.unwrap_or(u32::MAX).to_ne_bytes());
-        let flags = u32::from(port.strict_source) | u32::from(port.no_ipv6) << 1;
-        out.extend(flags.to_ne_bytes());
+        let decided = port.decided;
+        let flags = [
+            port.strict_source,
+            port.no_ipv6,
+            decided.ipv4,
+            decided.ipv6,
+            decided.incoming,
+            decided.outgoing,
+        ];
+        out.extend(bits(&flags).to_ne_bytes());
         Ok(out)
     }
+}
+
+/// The first is the lowest.
+fn bits(flags: &[bool]) -> u32 {
+    let lowest_last = flags.iter().rev();
+    lowest_last.fold(0, |bits, flag| bits << 1 | u32::from(*flag))
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lockgate_xdp::path::{Control, RouterPort};
+use lockgate_xdp::path::{Control, Decided, RouterPort};
 
 use super::wires::{Elsewhere, ifindex, shell};
 
@@ -69,6 +69,7 @@ fn set_up_router(prefix: &str) -> [RouterPort; 2] {
             vlan: None,
             strict_source: false,
                 no_ipv6: false,
+                decided: Decided::default(),
         }
     })
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use rustix::io::Errno;
 use xdp::Attached;
-use xdp::path::{RouterPort, SocketPort, ToSockets};
+use xdp::path::{Decided, RouterPort, SocketPort, ToSockets};
 use xdp::socket::Receive;
 
 use crate::router::RouterError;
@@ -66,6 +66,7 @@ fn describe(topology: &Topology) -> Result<(Vec<SocketPort>, Vec<IpAddr>), Netwo
                 vlan: topology.spec().vlan.map(|tag| (carrier, tag)),
                 strict_source: false,
                 no_ipv6: false,
+                decided: Decided::default(),
             },
             mtu_out: link.mtu,
         });

@@ -1,21 +1,25 @@
-//! What a program must know of the router that it stands in for: its ports, and
-//! whether the kernel decides by more than the program looks at.
+//! What a program must know of the router that it stands in for: its ports, what
+//! decides about their frames, and whether the kernel looks at more than the program.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use net::netlink::{Neighbour, NetlinkError, Policies, Selector};
+use net::deciders::About;
+use net::netlink::{Neighbour, NetlinkError, Selector};
 use net::sysctl::SysctlError;
-use net::{Namespace, Netlink};
-use xdp::path::{RouterOptions, RouterPort};
+use net::{Decider, Deciders, Namespace, Netlink};
+use sys::failure::Failure;
+use xdp::path::{Decided, RouterOptions, RouterPort};
 
 use super::settings::{self, Settings};
+use crate::router::Firewall;
 use crate::topology::NetworkError;
 
 pub struct Describer {
     namespace: Namespace,
     netlink: Netlink,
-    policies: Policies,
+    deciders: Deciders,
+    firewall: Firewall,
     links: Vec<String>,
 }
 
@@ -23,15 +27,23 @@ pub struct Describer {
 pub struct Description {
     pub ports: Vec<RouterPort>,
     pub options: RouterOptions,
+    /// Also where they are bypassed.
+    pub deciders: Vec<Decider>,
 }
 
 impl Describer {
-    /// Of a router with these links: its ports, or VLANs on them.
-    pub fn of(namespace: &Namespace, links: Vec<String>) -> Result<Self, NetworkError> {
+    /// Of a router with these links: its ports, or VLANs on them. The calling thread must
+    /// be inside, and whoever asks what it makes.
+    pub fn of(
+        namespace: &Namespace,
+        links: Vec<String>,
+        firewall: Firewall,
+    ) -> Result<Self, NetworkError> {
         Ok(Self {
             namespace: namespace.clone(),
             netlink: namespace.netlink()?,
-            policies: namespace.run(Policies::open)??,
+            deciders: Deciders::open()?,
+            firewall,
             links,
         })
     }
@@ -45,6 +57,11 @@ impl Describer {
         Settings::open(&self.namespace, self.links.iter().map(String::as_str))
     }
 
+    /// Whether something decides, or no longer, that the kernel tells of no change of.
+    pub fn have_deciders_changed(&mut self) -> Result<bool, Failure> {
+        self.deciders.have_changed()
+    }
+
     /// The current description of the router.
     pub fn describe(&mut self) -> Result<Description, NetworkError> {
         let stands_in = self.number(settings::OF_ALL[1])? == Some(1);
@@ -52,9 +69,23 @@ impl Describer {
         for link in self.links.clone() {
             ports.extend(self.port(&link, stands_in)?);
         }
+        let carriers = ports.iter().filter_map(|port| Some(port.vlan?.0));
+        let links = ports.iter().map(|port| port.ifindex).chain(carriers);
+        let links: Vec<_> = links.collect();
+        let deciders = self.deciders.find(&mut self.netlink, &links)?;
+        if self.firewall == Firewall::Obey {
+            for port in &mut ports {
+                port.decided = decided(port, &deciders);
+            }
+        }
+        let options = RouterOptions {
+            policies: is_about(&deciders, About::Policies),
+            ..self.options(ports.is_empty())?
+        };
         Ok(Description {
-            options: self.options(ports.is_empty())?,
+            options,
             ports,
+            deciders,
         })
     }
 
@@ -85,6 +116,7 @@ impl Describer {
             vlan,
             strict_source: strict == 1,
             no_ipv6: stands_in_for_neighbours || disabled.is_some_and(|value| value != 0),
+            decided: Decided::default(),
         }))
     }
 
@@ -116,7 +148,6 @@ impl Describer {
         // Then each destination may have an MTU of its own (ip-sysctl.rst).
         options.no_cache |= self.number(settings::OF_ALL[0])? == Some(1);
         options.all_to_kernel |= self.has_confused_ipv6()?;
-        options.all_to_kernel |= self.policies.are_there()?;
         Ok(options)
     }
 
@@ -151,6 +182,25 @@ impl Describer {
     pub fn neighbours(&mut self) -> Result<Vec<Neighbour>, NetworkError> {
         Ok(self.netlink.neighbours()?)
     }
+}
+
+/// Frames pass the hooks of a port, and before or after it those of its carrier.
+fn decided(port: &RouterPort, deciders: &[Decider]) -> Decided {
+    let about = |wanted: fn(u32) -> About| {
+        let carrier = port.vlan.map(|(carrier, _)| carrier);
+        let mut links = std::iter::once(port.ifindex).chain(carrier);
+        links.any(|link| is_about(deciders, wanted(link)))
+    };
+    Decided {
+        ipv4: is_about(deciders, About::Ipv4),
+        ipv6: is_about(deciders, About::Ipv6),
+        incoming: about(About::Incoming),
+        outgoing: about(About::Outgoing),
+    }
+}
+
+fn is_about(deciders: &[Decider], about: About) -> bool {
+    deciders.iter().any(|decider| decider.about == about)
 }
 
 fn present<T>(asked: Result<T, NetlinkError>) -> Result<Option<T>, NetworkError> {

@@ -9,7 +9,7 @@ mod special;
 mod tables;
 mod watch;
 
-use net::Namespace;
+use net::{Decider, Namespace};
 use sys::failure::Failure;
 use xdp::path::{CpuMap, Fib, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path, Reason};
@@ -17,7 +17,7 @@ use xdp::{Attached, Path, Reason};
 use self::describe::Description;
 use self::watch::{Listening, Watch};
 use super::ports::Ports;
-use super::{Counters, Cpu, Own, Router, RouterError, Task};
+use super::{Counters, Cpu, Firewall, Own, Router, RouterError, Task};
 use crate::topology::plan::Side;
 use crate::topology::{Topology, address};
 
@@ -29,20 +29,27 @@ pub struct Standing<P> {
 }
 
 impl Standing<Fib> {
-    /// A FIB cache on those links. What its kernel's table says is what it forwards by.
-    pub fn fib_cached(namespace: &Namespace, links: Vec<String>) -> Result<Self, RouterError> {
-        Self::following("xdp-fib-cached", namespace, links, Fib::load_cached)
+    /// A FIB cache on those links. What its kernel's table says is what it forwards by,
+    /// and what else decides about frames is obeyed, if so wanted.
+    pub fn fib_cached(
+        namespace: &Namespace,
+        links: Vec<String>,
+        firewall: Firewall,
+    ) -> Result<Self, RouterError> {
+        let name = "xdp-fib-cached";
+        Self::following(name, namespace, links, firewall, Fib::load_cached)
     }
 
     fn following(
         name: &str,
         namespace: &Namespace,
         links: Vec<String>,
+        firewall: Firewall,
         load: fn(&[RouterPort], RouterOptions) -> Result<Fib, Failure>,
     ) -> Result<Self, RouterError> {
-        let listening = Listening::begin(namespace, links)
+        let listening = Listening::begin(namespace, links, firewall)
             .map_err(RouterError::of(format!("cannot start the path {name}")))?;
-        let Description { ports, options } = listening.description().clone();
+        let Description { ports, options, .. } = listening.description().clone();
         let attached = attach(name, namespace, || load(&ports, options))?;
         let watch = listening.follow(attached.control());
         let watch = watch.map_err(RouterError::of(format!(
@@ -59,6 +66,12 @@ impl Standing<Fib> {
     pub fn counters(&self, name: &str) -> Result<xdp::Counters, RouterError> {
         self.check(name)?;
         self.attached.counters().map_err(unread(name))
+    }
+
+    /// What else decides about the frames of its links, as it was seen last: obeyed or
+    /// not, it is named.
+    pub fn deciders(&self) -> Vec<Decider> {
+        self.watch.as_ref().map_or_else(Vec::new, Watch::deciders)
     }
 
     /// Of the frames that came in by that interface; `None` if it is none of its own.
@@ -142,7 +155,8 @@ impl Xdp<Fib> {
         load: fn(&[RouterPort], RouterOptions) -> Result<Fib, Failure>,
     ) -> Result<Self, RouterError> {
         let links = set_up(topology)?;
-        let standing = Standing::following(name, topology.router(), links, load)?;
+        let router = topology.router();
+        let standing = Standing::following(name, router, links, Firewall::Obey, load)?;
         Self::over(name, topology, standing, Fib::counters)
     }
 }
@@ -153,7 +167,7 @@ impl Xdp<CpuMap> {
     pub fn cpumap(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-cpumap";
         let links = set_up(topology)?;
-        let listening = Listening::begin(topology.router(), links)
+        let listening = Listening::begin(topology.router(), links, Firewall::Obey)
             .map_err(RouterError::of(format!("cannot start the path {name}")))?;
         let ports = &listening.description().ports;
         let mut cpus = topology.spec().cpus.router.clone();

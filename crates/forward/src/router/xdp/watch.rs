@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use net::Namespace;
 use net::monitor::{Event, Monitor, RouteChange, Topic};
 use net::netlink::{Neighbour, Route};
+use net::{Decider, Namespace};
 use sys::failure::Failure;
 use xdp::path::{Concern, Control};
 
@@ -23,6 +23,7 @@ use super::settings::Settings;
 use super::special::{Prefix, prefix};
 use super::tables::{Reading, Tables};
 use crate::pinned::Pinned;
+use crate::router::Firewall;
 
 /// How often it looks: several times in a lease, so that one late wake-up does no
 /// harm.
@@ -47,6 +48,7 @@ pub struct Watch {
 struct Shared {
     stop: AtomicBool,
     failed: Mutex<Option<Failure>>,
+    deciders: Mutex<Vec<Decider>>,
 }
 
 /// Listens from before the first look at the router.
@@ -66,9 +68,21 @@ pub struct Listening {
 }
 
 impl Listening {
-    pub fn begin(namespace: &Namespace, links: Vec<String>) -> Result<Self, Failure> {
+    pub fn begin(
+        namespace: &Namespace,
+        links: Vec<String>,
+        firewall: Firewall,
+    ) -> Result<Self, Failure> {
+        namespace.run(|| Self::begin_inside(namespace, links, firewall))?
+    }
+
+    fn begin_inside(
+        namespace: &Namespace,
+        links: Vec<String>,
+        firewall: Firewall,
+    ) -> Result<Self, Failure> {
         let monitor = Monitor::open(namespace, &Topic::ALL)?;
-        let mut describer = Describer::of(namespace, links)?;
+        let mut describer = Describer::of(namespace, links, firewall)?;
         Ok(Self {
             monitor,
             settings: describer.settings(),
@@ -88,13 +102,22 @@ impl Listening {
 
     /// Tells the program about the router, and continues on a thread of its own.
     pub fn follow(mut self, control: Control) -> Result<Watch, Failure> {
-        let began = Instant::now();
-        while self.is_behind && began.elapsed() < FIRST_MAX {
-            self.step(&control, Duration::from_millis(1))?;
-        }
+        let namespace = self.describer.namespace().clone();
+        let first = || -> Result<(), Failure> {
+            let began = Instant::now();
+            while self.is_behind && began.elapsed() < FIRST_MAX {
+                self.step(&control, Duration::from_millis(1))?;
+            }
+            Ok(())
+        };
+        namespace.run(first)??;
         let shared = Arc::new(Shared::default());
+        shared.tell(&self.last.deciders);
         let inside = Arc::clone(&shared);
-        let work = move || inside.run(self, &control);
+        let work = move || match namespace.enter() {
+            Ok(()) => inside.run(self, &control),
+            Err(error) => *inside.failed() = Some(error),
+        };
         let thread = Pinned::start("lockgate-watch", None, work)?;
         Ok(Watch { shared, thread })
     }
@@ -105,7 +128,7 @@ impl Listening {
         let look = control.look()?;
         events.extend(self.monitor.wait(Duration::ZERO)?);
         let is_all = self.monitor.is_drained();
-        if self.settings.have_changed() {
+        if self.settings.have_changed() || self.describer.have_deciders_changed()? {
             events.push(Event::Other);
         }
         self.read_if_due(&events)?;
@@ -304,6 +327,17 @@ impl Shared {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn deciders(&self) -> MutexGuard<'_, Vec<Decider>> {
+        self.deciders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, now: &[Decider]) {
+        let mut told = self.deciders();
+        if *told != *now {
+            *told = now.to_vec();
+        }
+    }
+
     fn run(&self, mut listening: Listening, control: &Control) {
         // Seldom and short, and others wait for it. Without the right to it, it
         // is only slower, and frames are the kernel's meanwhile.
@@ -316,6 +350,7 @@ impl Shared {
                 Ok(false) => Duration::ZERO,
                 Err(_) => LOOK_EVERY,
             };
+            self.tell(&listening.last.deciders);
             listening.is_behind |= stepped.is_err();
             *self.failed() = stepped.err();
             std::thread::sleep(pause);
@@ -327,6 +362,11 @@ impl Watch {
     /// CPU time of the thread, ns.
     pub fn cpu_ns(&mut self) -> u64 {
         self.thread.cpu_ns()
+    }
+
+    /// What else decides about the router's frames, as it was seen last.
+    pub fn deciders(&self) -> Vec<Decider> {
+        self.shared.deciders().clone()
     }
 
     /// Why changes are not followed now, if so; reported once per look.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use forward::plane::{Plan, RouterShown, Source, XdpShown};
+use forward::router::Firewall;
 
 /// What a file asks for.
 pub fn plan(plan: &Plan) -> String {
@@ -10,8 +11,12 @@ pub fn plan(plan: &Plan) -> String {
     for (name, router) in &plan.routers {
         let _ = writeln!(
             text,
-            "{name}: path {}, namespace lockgate-{name}, {} routes{}{}",
+            "{name}: path {}{}, namespace lockgate-{name}, {} routes{}{}",
             router.path.name(),
+            match router.firewall {
+                Firewall::Obey => "",
+                Firewall::Bypass => ", which bypasses firewalls",
+            },
             router.routes.len(),
             match &router.control {
                 Some(control) => format!(", {}", control.name()),
@@ -64,6 +69,7 @@ pub fn shown(routers: &[RouterShown]) -> String {
         if !router.control.is_empty() {
             let _ = writeln!(text, "  {}", router.control);
         }
+        text += &deciders(router);
         for port in &router.ports {
             let state = if port.running { "up" } else { "down" };
             let other = match port.other.is_empty() {
@@ -94,6 +100,26 @@ pub fn shown(routers: &[RouterShown]) -> String {
         if let Some(xdp) = &router.xdp {
             let _ = writeln!(text, "  XDP, all ports: {}", of_xdp(xdp));
         }
+    }
+    text
+}
+
+/// What stands in XDP's way, and what `firewall = "bypass"` passes by; nothing where nothing
+/// does.
+pub fn deciders(router: &RouterShown) -> String {
+    let mut text = String::new();
+    if router.firewall == Firewall::Bypass {
+        let _ = writeln!(
+            text,
+            "  firewall = \"bypass\": XDP asks no firewall, filter or queue, only IPsec's policies"
+        );
+    }
+    for decider in &router.deciders {
+        let what = match decider.is_obeyed {
+            true => "the kernel forwards these frames, and asks it",
+            false => "bypassed",
+        };
+        let _ = writeln!(text, "  {}: {}; {what}", decider.about, decider.name);
     }
     text
 }
