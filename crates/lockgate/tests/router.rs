@@ -227,6 +227,67 @@ fn frames_pass_two_routers_of_a_file() {
     });
 }
 
+/// `false` where this host has no nftables.
+fn drops_all(namespace: &Namespace) -> bool {
+    let mut nft = std::process::Command::new("nft");
+    nft.arg(
+        "add table ip t; add chain ip t f { type filter hook forward priority 0; policy drop; }",
+    );
+    let ended = namespace.spawn_process(nft).and_then(|mut nft| nft.wait());
+    let is_done = ended.is_ok_and(|status| status.success());
+    if !is_done {
+        testing::skipped("no nftables here: apt-get install nftables, and CONFIG_NF_TABLES");
+    }
+    is_done
+}
+
+#[test]
+fn a_firewall_is_obeyed_and_named_and_bypassed_where_the_file_says_so() {
+    testing::timed_as_root(|| {
+        let routers = Routers::new();
+        routers.write(TWO);
+        let Some(up) = supported(routers.router("up")) else {
+            return;
+        };
+        assert!(!up.ok().stdout.contains("nftables"));
+        let edge = |routers: &Routers| routers.show().pop().unwrap();
+        assert_eq!(edge(&routers).deciders, []);
+        if !drops_all(&routers.inside("edge")) {
+            return;
+        }
+        let deciders = || edge(&routers).deciders;
+        let named = testing::until(deciders, |deciders| deciders.len() == 1);
+        assert!(named[0].is_obeyed && named[0].about == "IPv4", "{named:?}");
+        routers.router("show").ok().shows(&[
+            "IPv4: nftables: chain f of table ip t (forward); the kernel forwards these frames",
+        ]);
+        // A router of the kernel's has no need to say so.
+        assert!(drops_all(&routers.inside("core")));
+        let shown = routers.show();
+        assert_eq!(shown[0].deciders, [], "{shown:?}");
+        let file = TWO.replace("path = \"xdp\"", "path = \"xdp\"\nfirewall = \"bypass\"");
+        routers.write(&file);
+        routers.router("reload").ok().shows(&["firewall bypass"]);
+        routers
+            .router("show")
+            .ok()
+            .shows(&["firewall = \"bypass\"", "(forward); bypassed"]);
+        routers.router("down").ok();
+        routers
+            .router("up")
+            .ok()
+            .shows(&["which bypasses firewalls"]);
+        assert!(drops_all(&routers.inside("edge")));
+        let ports = format!("{},{}", routers.link("l1"), routers.link("l2"));
+        let tested = routers.desk.line(&format!(
+            "rfc2544 --ports {ports} --sizes 64 --tests throughput --trial 0.1"
+        ));
+        tested.ok().shows(&["Throughput"]);
+        let xdp = edge(&routers).xdp.unwrap();
+        assert!(xdp.forwarded >= 8 && xdp.failed.is_empty(), "{xdp:?}");
+    });
+}
+
 fn addresses(netlink: &mut Netlink, link: &str) -> Vec<String> {
     let all = netlink.addresses(link).unwrap();
     let mut all: Vec<_> = all

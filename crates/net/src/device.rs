@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use settings::Settings;
 use sys::failure::Failure;
 
+use crate::deciders::{About, Decider, Deciders};
 use crate::journal::{Entry, Journal, Record};
 use crate::namespace::Namespace;
 use crate::netlink::{Link, Netlink, NetlinkError, Route, RouteKind, until_whole};
@@ -32,8 +33,8 @@ pub struct Lent {
 /// Moves a device of the calling thread's namespace to one that was made with
 /// [`Namespace::create`](crate::Namespace::create). It is down there.
 /// # Errors
-/// [`DeviceError`], also for a device that carries an address or a route, or belongs
-/// to another device: such a one is never touched.
+/// [`DeviceError`], also for a device that carries an address or a route, has filters or a
+/// queueing discipline, or belongs to another device: such a one is never touched.
 pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, DeviceError> {
     let look =
         |error: NetlinkError| Failure::of(format!("cannot look at the device {name}"))(error);
@@ -93,6 +94,12 @@ fn use_of(
     }
     if link.xdp {
         return Ok(Some("runs an XDP program".to_owned()));
+    }
+    // Filters and queues end where a device leaves its namespace.
+    let deciders = Deciders::open()?.find(netlink, &[link.index])?;
+    let is_at_it = |one: &&Decider| matches!(one.about, About::Incoming(_) | About::Outgoing(_));
+    if let Some(decider) = deciders.iter().find(is_at_it) {
+        return Ok(Some(format!("has {}, which would be lost", decider.name)));
     }
     let addresses = netlink.addresses(&link.name)?;
     if let Some((address, bits)) = addresses

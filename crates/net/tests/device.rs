@@ -324,7 +324,7 @@ fn a_killed_borrower_s_device_is_not_lost_and_comes_back_as_it_was() {
 #[test]
 fn a_device_in_use_is_left_alone() {
     type Use = fn(&Host, Netlink);
-    let uses: [(Use, &str); 4] = [
+    let uses: [(Use, &str); 5] = [
         (
             |host, mut netlink| {
                 let address = "192.0.2.1".parse().unwrap();
@@ -342,6 +342,15 @@ fn a_device_in_use_is_left_alone() {
                 netlink.add_route(&route).unwrap();
             },
             "carries the default route",
+        ),
+        (
+            |host, _| {
+                let mut tc = Command::new("tc");
+                tc.args(["qdisc", "add", "dev", &host.device, "root", "pfifo"]);
+                let mut tc = host.namespace.spawn_process(tc).unwrap();
+                assert!(tc.wait().unwrap().success());
+            },
+            "has tc: the queueing discipline pfifo, which would be lost",
         ),
         (
             |host, mut netlink| {

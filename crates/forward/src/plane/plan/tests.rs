@@ -40,6 +40,10 @@ fn a_file_is_read_whole() {
     assert_eq!(edge.ports["lan"].source, Source::Veth("lan1".to_owned()));
     assert_eq!(edge.ports["lan"].addresses.len(), 2);
     assert_eq!(edge.routes.len(), 1);
+    assert_eq!(edge.firewall, Firewall::Obey);
+    let bypass = TWO.replace("path = \"xdp\"", "path = \"xdp\"\nfirewall = \"bypass\"");
+    let bypass = read(&bypass).unwrap();
+    assert_eq!(bypass.routers["edge1"].firewall, Firewall::Bypass);
     assert_eq!(plan.routers["edge2"].path, Forwarding::Kernel);
     assert_eq!(plan.sources().count(), 3);
 }
@@ -50,6 +54,16 @@ fn what_cannot_be_is_refused_with_its_value() {
         ("schema = 1", "schema = 2", "schema 2"),
         ("path = \"xdp\"", "path = \"dpdk\"", "dpdk"),
         ("path = \"xdp\"", "paths = 1", "paths"),
+        (
+            "path = \"xdp\"",
+            "path = \"xdp\"\nfirewall = \"ask\"",
+            "unknown variant `ask`, expected `obey` or `bypass`",
+        ),
+        (
+            "path = \"xdp\"",
+            "firewall = \"bypass\"",
+            "by path = \"kernel\" the kernel forwards",
+        ),
         ("threads = [3, 1]", "threads = [-1]", "-1"),
         ("path = \"xdp\"", "frr = \"x\"", "bird and frr both"),
         ("[router.edge2]", "[router.Edge]", "'Edge'"),
