@@ -359,17 +359,24 @@ fn between_the_ports(family: usize) -> impl Strategy<Value = String> {
             )
         },
     );
-    let to = [
-        ["192.0.2.5", "198.19.0.8"],
-        ["2001:2:0:ff01::1", "2001:2:0:1::8"],
+    // Each address has one of its own: where two share one, the kernel draws ports.
+    let networks = [
+        [
+            "198.18.0.0/24 : 10.18.0.0/24",
+            "198.19.0.0/24 : 198.19.5.0/24",
+        ],
+        [
+            "2001:2::/112 : 2001:2::5:0/112",
+            "2001:2:0:1::/112 : 2001:2:0:1::5:0/112",
+        ],
     ][family];
     let nat = (about(family), any::<bool>()).prop_map(move |(about, is_source)| {
-        let (hook, then) = match is_source {
-            true => ("postrouting", format!("snat to {}", to[0])),
-            false => ("prerouting", format!("dnat to {}", to[1])),
+        let (hook, what, which, to) = match is_source {
+            true => ("postrouting", "snat", "saddr", networks[0]),
+            false => ("prerouting", "dnat", "daddr", networks[1]),
         };
         format!(
-            "nft add table {name} n; add chain {name} n {hook} {{ type nat hook {hook} priority 0; }}; add rule {name} n {hook} {about} {then}"
+            "nft add table {name} n; add chain {name} n {hook} {{ type nat hook {hook} priority 0; }}; add rule {name} n {hook} {about} {what} {name} prefix to {name} {which} map {{ {to} }}"
         )
     });
     prop_oneof![3 => filter, 1 => nat]
@@ -394,6 +401,10 @@ fn at_a_port() -> impl Strategy<Value = String> {
 fn legacy(family: usize) -> impl Strategy<Value = String> {
     let program = ["iptables-legacy", "ip6tables-legacy"][family];
     let set = ["TTL --ttl-set 9", "HL --hl-set 9"][family];
+    let to = [
+        ["198.19.0.0/24", "198.19.5.0/24"],
+        ["2001:2:0:1::/112", "2001:2:0:1::5:0/112"],
+    ][family];
     let one = select(vec![
         "-A FORWARD -p udp -j DROP".to_owned(),
         format!("-A FORWARD -d {} -j DROP", NETWORKS[family][4]),
@@ -403,7 +414,7 @@ fn legacy(family: usize) -> impl Strategy<Value = String> {
             "-t raw -A PREROUTING -s {} -j DROP",
             NETWORKS[family][7 - family]
         ),
-        "-t nat -A POSTROUTING -o OUT -j MASQUERADE".to_owned(),
+        format!("-t nat -A PREROUTING -d {} -j NETMAP --to {}", to[0], to[1]),
         "-F FORWARD".to_owned(),
         "-L -n".to_owned(),
     ]);
