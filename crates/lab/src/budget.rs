@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kit::config::value::Value;
+use kit::config::value::{Value, read_real};
 use sys::failure::Failure;
 
 /// The time of measuring where none is given.
@@ -161,6 +161,10 @@ impl Value for Seconds {
         budget
             .map(Self)
             .ok_or_else(|| format!("{value} is out of range; {}", Self::allowed()))
+    }
+
+    fn read(text: &str) -> toml::Value {
+        read_real(text)
     }
 
     fn written(&self) -> toml::Value {

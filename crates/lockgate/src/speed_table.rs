@@ -138,7 +138,7 @@ mod tests {
         let given = flags.chunks(2).map(|pair| {
             let flag = pair[0].trim_start_matches("--");
             let key = options.iter().find(|key| key.flag() == flag).unwrap();
-            (key.name.to_owned(), key.value(pair[1]))
+            (key.name.to_owned(), (key.value)(pair[1]))
         });
         (kind.parse)(given.collect()).unwrap()
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use net::netlink::{Route, VethEnd, add_veth};
+use net::netlink::{Route, RouteKind, VethEnd, add_veth};
 use net::{Journal, Namespace, Tag};
 use trial::{Dimension, Point, Run};
 use vm::image::{HostProgram, Image};
@@ -46,21 +46,68 @@ fn a_plan_says_what_changes_and_what_a_router_needs() {
     if !testing::is_root() {
         return;
     }
-    let desk = Desk::new();
-    let plan = desk.line("rfc2544 --ports lgnone1,lgnone2 --check").ok();
-    plan.shows(&[
-        "lgnone1 and lgnone2 are moved there",
+    let (desk, router) = (Desk::new(), Router::new());
+    let [one, other] = &router.cards;
+    let plan = desk.line(&format!("rfc2544 --ports {one},{other} --check"));
+    plan.ok().shows(&[
+        &format!("{one} and {other} are moved there"),
         "comes back",
-        "the address 192.0.2.1/30 at lgnone1, and a route to 198.18.0.0/16 by 192.0.2.2",
+        &format!("the address 192.0.2.1/30 at {one}, and a route to 198.18.0.0/16 by 192.0.2.2"),
         "RFC 2544's take 60 s",
     ]);
-    let ended = desk.line("rfc2544 --ports lgnone1,lgnone2 --sizes 64");
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(
-        ended.stdout.contains("no device 'lgnone1'"),
-        "{}",
-        ended.stdout
+    assert!(router.are_here() && desk.runs().is_empty());
+}
+
+/// At once, with or without `--check`, before anything is made. Looking needs no root.
+#[test]
+fn ports_that_cannot_be_taken_are_refused_at_once() {
+    let desk = Desk::new();
+    let nobody = i32::MAX;
+    for check in ["", "--check"] {
+        let rows = format!(
+            "
+            rfc2544 --ports lo,lgnone2 {check}      => the device lo | no Ethernet device
+            rfc2544 --ports lgnone1,lgnone2 {check} => no device 'lgnone1' | ip link
+            rfc2544 --ports lo,lgnone2 --device-pid {nobody} {check} => no process {nobody}
+            "
+        );
+        desk.refuses(&rows, &[]);
+    }
+    if !testing::is_root() {
+        return;
+    }
+    let router = Router::new();
+    let [card, other] = &router.cards;
+    let mut netlink = net::Netlink::open().unwrap();
+    let bridge = Tag::fresh().interface("br").unwrap();
+    netlink.add_bridge(&bridge).unwrap();
+    netlink.set_mtu(other, 1280).unwrap();
+    let refuses = |parts: &str| {
+        let rows = ["", "--check"]
+            .map(|check| format!("rfc2544 --ports {other},{card} {check} => {parts}"));
+        desk.refuses(&rows.join("\n"), &[]);
+    };
+    desk.refuses(
+        &format!("rfc2544 --ports {card},{bridge} => {bridge} | a bridge | a network card"),
+        &[],
     );
+    refuses("frames of 1518 bytes | 64 to 1298 | MTU of 1500");
+    netlink.set_master(card, Some(&bridge)).unwrap();
+    refuses(&format!("the device {card} is in use | a port of {bridge}"));
+    netlink.set_master(card, None).unwrap();
+    netlink.remove_link(&bridge).unwrap();
+    netlink.set_up(card).unwrap();
+    let index = netlink.link(card).unwrap().index;
+    // None of another test's frames go there.
+    let mut route = Route::new([203, 0, 113, 9].into(), 32, RouteKind::Unicast);
+    route.interface = Some(index);
+    netlink.add_route(&route).unwrap();
+    refuses("carries the route to 203.0.113.9/32");
+    netlink
+        .add_address(card, [192, 0, 2, 77].into(), 24)
+        .unwrap();
+    refuses("has the address 192.0.2.77/24 | free this one");
+    assert!(router.are_here());
 }
 
 /// A router of the kernel's in a namespace, and the host's two cards, which veths play.
@@ -134,17 +181,6 @@ fn a_router_is_tested_and_the_ports_are_back() {
         assert_eq!(of(&run, "throughput").len(), 2, "{:?}", run.sections[0]);
         assert!(router.are_here());
         assert!(desk.path().join("report.json").exists());
-        // An address makes it a card in use.
-        let mut netlink = net::Netlink::open().unwrap();
-        let address = [192, 0, 2, 77].into();
-        netlink.add_address(&router.cards[0], address, 24).unwrap();
-        let refused = desk.line(&line);
-        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-        assert!(
-            refused.stdout.contains("has the address 192.0.2.77/24"),
-            "{}",
-            refused.stdout
-        );
         drop(router.inside);
     });
 }

@@ -285,6 +285,98 @@ fn a_firewall_is_obeyed_and_named_and_bypassed_where_the_file_says_so() {
         tested.ok().shows(&["Throughput"]);
         let xdp = edge(&routers).xdp.unwrap();
         assert!(xdp.forwarded >= 8 && xdp.failed.is_empty(), "{xdp:?}");
+/// Where no other test's routers are seen: `/run/lockgate` is one of its own.
+const ALL: &str = r#"
+mkdir -p /run/lockgate && mount -t tmpfs -o mode=700 none /run/lockgate || exit 4
+router() { echo "> $*"; "$LOCKGATE" router "$@" 2>&1; echo "= $?"; }
+router show
+router show --json
+router down
+router up one.toml
+router up two.toml
+router show
+router show --json
+rm two.toml
+router down
+router show
+router up one.toml
+for process in /proc/[0-9]*; do
+    tr '\0' ' ' <$process/cmdline 2>/dev/null | grep -q -e "--foreground $PWD/one.toml" || continue
+    kill -9 ${process##*/}
+    while [ -e $process ] && ! grep -q ') Z' $process/stat 2>/dev/null; do sleep 0.02; done
+done
+router show
+router down
+router down
+echo "> left"
+ls /run/lockgate | grep router-
+echo "= $?"
+"#;
+
+/// Commands of a script with what they said and how they ended.
+fn steps(transcript: &str) -> Vec<(&str, &str)> {
+    let steps = transcript.split("> ").skip(1);
+    steps.map(|step| step.split_once('\n').unwrap()).collect()
+}
+
+#[test]
+fn without_a_file_all_that_are_up_are_meant() {
+    testing::timed_as_root(|| {
+        let routers = Routers::new();
+        let [one, two] = ["edge", "core"].map(|role| routers.name(role));
+        for (file, name) in [("one.toml", &one), ("two.toml", &two)] {
+            let text = format!("schema = 1\n[router.{name}]\n");
+            routers.desk.write(file, &text);
+        }
+        let folder = routers.desk.path().canonicalize().unwrap();
+        let ended = std::process::Command::new("unshare")
+            .args(["--mount", "sh", "-c", ALL])
+            .env("LOCKGATE", crate::common::program())
+            .current_dir(&folder)
+            .output();
+        let ended = Ended::from(ended.unwrap());
+        if ended.code == Some(4) {
+            return testing::skipped(&ended.stderr);
+        }
+        let none = "no routers are up; `lockgate router up FILE` makes those of a file\n= 0\n";
+        let file = |name: &str| folder.join(name).display().to_string();
+        let gone = format!(
+            "{}:\n{one}: gone\n{}:\n{two}: gone\n= 0\n",
+            file("one.toml"),
+            file("two.toml")
+        );
+        let steps = steps(&ended.stdout);
+        let said = |index: usize, command: &str| {
+            let (own, said) = steps[index];
+            assert_eq!(own, command, "{}", ended.stdout);
+            said
+        };
+        assert_eq!(said(0, "show"), none);
+        assert_eq!(said(1, "show --json"), "[]\n= 0\n");
+        assert_eq!(said(2, "down"), none);
+        for (index, file) in [(3, "one.toml"), (4, "two.toml"), (9, "one.toml")] {
+            let said = said(index, &format!("up {file}"));
+            assert!(said.ends_with("= 0\n"), "{said}");
+        }
+        let shown = said(5, "show");
+        for part in [file("one.toml"), file("two.toml"), format!("{one}: path")] {
+            assert!(shown.contains(&part), "{shown}");
+        }
+        let json = said(6, "show --json").trim_end_matches("= 0\n");
+        let shown: Vec<RouterShown> = serde_json::from_str(json).unwrap();
+        let names: Vec<_> = shown.into_iter().map(|one| one.name).collect();
+        assert_eq!(names, [one.clone(), two.clone()]);
+        assert_eq!(said(7, "down"), gone);
+        assert_eq!(said(8, "show"), none);
+        // After a kill there is something to remove, and nothing to show.
+        assert_eq!(said(10, "show"), none);
+        let down = said(11, "down");
+        for part in [&file("one.toml"), "nothing of them is left\n= 0\n"] {
+            assert!(down.contains(part), "{down}");
+        }
+        assert_eq!(said(12, "down"), none);
+        assert_eq!(said(13, "left"), "= 1\n");
+        assert!(!routers.is_anything_left());
     });
 }
 

@@ -18,6 +18,10 @@ use crate::netlink::{Link, Netlink, NetlinkError, Route, RouteKind, until_whole}
 pub enum DeviceError {
     #[error("there is no device '{name}' here; 'ip link' shows the existing ones")]
     Absent { name: String },
+    #[error(
+        "the device {name} is in use: it {how}; Lockgate takes only devices that carry no address and no route, and belong to nothing: name another, or free this one"
+    )]
+    InUse { name: String, how: String },
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -36,26 +40,16 @@ pub struct Lent {
 /// [`DeviceError`], also for a device that carries an address or a route, has filters or a
 /// queueing discipline, or belongs to another device: such a one is never touched.
 pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, DeviceError> {
-    let look =
-        |error: NetlinkError| Failure::of(format!("cannot look at the device {name}"))(error);
-    let mut netlink = Netlink::open().map_err(look)?;
-    let links = netlink.links().map_err(look)?;
-    let link = links.iter().find(|link| link.name == name);
-    let link = link.ok_or_else(|| DeviceError::Absent {
-        name: name.to_owned(),
-    })?;
-    if let Some(use_) = use_of(&mut netlink, &links, link).map_err(look)? {
-        return Err(Failure::new(format!(
-            "the device {name} is in use: it {use_}; Lockgate takes only devices that carry no address and no route, and belong to nothing: name another, or free this one"
-        )).into());
-    }
+    let link = find(name)?;
+    check_free(&link)?;
+    let mut netlink = Netlink::open().map_err(unseen(name))?;
     let entry = Entry::Device {
         name: name.to_owned(),
         namespace: to.name().to_owned(),
         home: home().map_err(Failure::of(format!(
             "cannot read the namespace of the device {name}"
         )))?,
-        settings: Settings::of(&mut netlink, link).map_err(Failure::of(format!(
+        settings: Settings::of(&mut netlink, &link).map_err(Failure::of(format!(
             "cannot read the settings of the device {name}, which stays where it is"
         )))?,
     };
@@ -74,6 +68,40 @@ pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, Devic
             .into())
         }
     }
+}
+
+/// A device of the calling thread's namespace. Reading needs no privilege.
+/// # Errors
+/// [`DeviceError`], also where there is none of that name.
+pub fn find(name: &str) -> Result<Link, DeviceError> {
+    let links = Netlink::open().and_then(|mut netlink| netlink.links());
+    let mut links = links.map_err(unseen(name))?.into_iter();
+    links
+        .find(|link| link.name == name)
+        .ok_or_else(|| DeviceError::Absent {
+            name: name.to_owned(),
+        })
+}
+
+/// Whether [`lend`] takes it. Reading needs no privilege.
+/// # Errors
+/// [`DeviceError::InUse`] says how it is in use.
+pub fn check_free(link: &Link) -> Result<(), DeviceError> {
+    let used = Netlink::open().and_then(|mut netlink| {
+        let links = netlink.links()?;
+        use_of(&mut netlink, &links, link)
+    });
+    match used.map_err(unseen(&link.name))? {
+        None => Ok(()),
+        Some(how) => Err(DeviceError::InUse {
+            name: link.name.clone(),
+            how,
+        }),
+    }
+}
+
+fn unseen(name: &str) -> impl FnOnce(NetlinkError) -> Failure {
+    Failure::of(format!("cannot look at the device {name}"))
 }
 
 fn use_of(

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kit::config::keys::Key;
+use kit::config::keys::{Key, text};
 use kit::rehearsal::{Rehearsal, RehearsalError, Script, known};
 use lockgate_sections::{Kit, SECTIONS, SectionKind};
 use proptest::prelude::*;
-use trial::{Dimension, Event, Finding, Outcome, Point, RunError, Validity, Weight};
+use trial::{
+    Cell, Column, Dimension, Event, Finding, Outcome, Point, RunError, Table, Validity, Weight,
+};
 
 fn of_the_kit() -> impl Iterator<Item = (&'static SectionKind, &'static Kit)> {
     SECTIONS
@@ -49,6 +51,51 @@ fn findings(events: &[Event]) -> Vec<&Finding> {
     findings.collect()
 }
 
+/// Two rows of a table that could be one: the columns of words at their front are the
+/// same, and behind them what both have. Other rows differ in a number that calls them.
+fn same_key(table: &Table) -> Option<(&Vec<Cell>, &Vec<Cell>)> {
+    let holds_words = |index: &usize| {
+        let mut column = table.rows.iter().map(|row| &row[*index]);
+        column.all(|cell| matches!(cell, Cell::Text(_) | Cell::Empty))
+    };
+    let words = (0..table.columns.len()).take_while(holds_words).count();
+    let is_one = |(one, other): &(&Vec<Cell>, &Vec<Cell>)| {
+        let agrees = |(one, other): (&Cell, &Cell)| {
+            one == other || *one == Cell::Empty || *other == Cell::Empty
+        };
+        let mut behind = one[words..].iter().zip(&other[words..]);
+        one[..words] == other[..words] && behind.all(agrees)
+    };
+    let others = |index: usize| table.rows[index + 1..].iter();
+    let pairs = table.rows.iter().enumerate();
+    let mut pairs = pairs.flat_map(|(index, one)| others(index).map(move |other| (one, other)));
+    pairs.find(is_one)
+}
+
+#[test]
+fn a_block_that_is_there_twice_half_empty_is_seen() {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let table = |rows: [[Cell; 4]; 2]| Table {
+        title: "Requests a second by method".to_owned(),
+        note: String::new(),
+        columns: ["driver", "block", "sync", "async"]
+            .map(|label| Column::new(label, ""))
+            .to_vec(),
+        rows: rows.map(Vec::from).to_vec(),
+        command: String::new(),
+    };
+    let (one, other) = (Cell::Number(1.0), Cell::Number(2.0));
+    let row = |block, values: [&Cell; 2]| {
+        let [sync, late] = values.map(Clone::clone);
+        [text("cbc"), text(block), sync, late]
+    };
+    let (early, late) = ([&one, &Cell::Empty], [&Cell::Empty, &other]);
+    assert!(same_key(&table([row("64", early), row("64", late)])).is_some());
+    assert!(same_key(&table([row("64", early), row("512", late)])).is_none());
+    let others = [&other, &one];
+    assert!(same_key(&table([row("64", early), row("64", others)])).is_none());
+}
+
 /// What holds of all that a section yields, however it ended.
 fn check(name: &str, events: &[Event]) {
     let has_point = |wanted: &BTreeMap<String, Dimension>| {
@@ -66,6 +113,7 @@ fn check(name: &str, events: &[Event]) {
                 let is_whole = |row: &Vec<_>| row.len() == columns;
                 assert!(table.rows.iter().all(is_whole), "{name}: {}", table.title);
                 assert!(!table.rows.is_empty(), "{name}: {}", table.title);
+                assert_eq!(same_key(table), None, "{name}: {}", table.title);
             }
             Event::Chart(chart) => {
                 let dots = || chart.series.iter().flat_map(|series| &series.dots);
@@ -421,6 +469,36 @@ fn wrong_values_are_named_with_what_is_allowed() {
             );
         }
     }
+}
+
+/// An option reads its own text as it was written, and a text may look like
+/// anything.
+#[test]
+fn every_option_reads_what_is_printed_of_it() {
+    let (mut options, mut texts) = (0, 0);
+    for (kind, kit) in of_the_kit() {
+        let usual = (kind.parse)(toml::Table::new()).expect("an empty table is the default");
+        for key in (kit.options)() {
+            let set = |text: &str| {
+                let value = (key.value)(text);
+                (kind.parse)(toml::Table::from_iter([(key.name.to_owned(), value)]))
+            };
+            let (place, text) = (format!("{}: {}", kind.name, key.name), text(&key.default));
+            let again = set(&text).unwrap_or_else(|error| panic!("{place}: {text}: {error}"));
+            assert_eq!(again.resolved(), usual.resolved(), "{place}: {text}");
+            options += 1;
+            if !key.default.is_str() || (key.allowed)() != "a text" {
+                continue;
+            }
+            texts += 1;
+            for looks in ["486", "2.0", "true", "inf", "1979-05-27"] {
+                let refused = set(looks).err().map(|error| error.to_string());
+                let refused = refused.filter(|error| error.contains("is not a text"));
+                assert_eq!(refused, None, "{place}");
+            }
+        }
+    }
+    assert!(options > 200 && texts > 5, "{options}, {texts}");
 }
 
 /// What a section says it resolved to means the same again, and the command it

@@ -6,7 +6,7 @@ use net::netlink::LinkStatistics;
 use net::{Journal, Tag};
 
 use super::attach::{Attached, PortFacts};
-use super::tasks::{Used, holders, is_there, used};
+use super::tasks::{Used, holders, used};
 use super::{ExternalError, Setup, neighbour};
 use crate::bench::offer::ETHERNET_BYTES;
 use crate::bench::{Directions, PortKind, ports};
@@ -104,12 +104,7 @@ impl External {
                     .to_owned(),
             });
         }
-        // Of a process that is not there no waiting is seen: every loss would be the device's.
-        if let Some(absent) = setup.tasks.iter().find(|&&task| !is_there(task)) {
-            return Err(ExternalError::Setup(format!(
-                "there is no process {absent}: name those of the device, or none"
-            )));
-        }
+        setup.look()?;
         let journal = Journal::open()?;
         let tag = Tag::fresh();
         let [zero, one] = Side::BOTH.map(|side| Attached::take(&journal, &tag, setup, side));

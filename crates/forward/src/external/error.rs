@@ -38,7 +38,9 @@ pub enum ExternalError {
 impl From<NetworkError> for ExternalError {
     fn from(error: NetworkError) -> Self {
         match &error {
-            NetworkError::Device(DeviceError::Absent { .. }) => Self::Setup(error.to_string()),
+            NetworkError::Device(DeviceError::Absent { .. } | DeviceError::InUse { .. }) => {
+                Self::Setup(error.to_string())
+            }
             _ => Self::Network(error),
         }
     }

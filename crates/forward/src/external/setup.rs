@@ -4,11 +4,16 @@
 use std::net::IpAddr;
 
 use super::ExternalError;
+use super::tasks::is_there;
+use crate::bench::offer::ETHERNET_BYTES;
 use crate::bench::{Directions, PortKind};
 use crate::tester::stream::{Addresses, DESTINATIONS_MAX};
 use crate::topology::address::Layer;
 use crate::topology::plan::{self, Network, Side};
-use crate::topology::{Cpus, Family};
+use crate::topology::{Cpus, Family, NetworkError};
+
+/// Kinds of links that the kernel moves to no other namespace.
+const STAYING: [&str; 4] = ["bridge", "bond", "team", "openvswitch"];
 
 /// Addresses on one side of a routed device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +201,38 @@ impl Setup {
         }
         self.addressing
             .check(u64::from(self.destinations) * u64::from(self.stride))
+    }
+
+    /// Whether these ports can be taken, as far as looking tells: they are there, carry
+    /// Ethernet, can be moved, and nobody uses them. Nothing is touched, and no
+    /// privilege is needed. Gives the longest frame that both take.
+    ///
+    /// # Errors
+    /// [`ExternalError::Setup`] names the port, what it is, and the remedy.
+    pub fn look(&self) -> Result<u32, ExternalError> {
+        // Of a process that is not there no waiting is seen: every loss would be the device's.
+        if let Some(absent) = self.tasks.iter().find(|&&task| !is_there(task)) {
+            return Err(wrong(format!(
+                "there is no process {absent}: name those of the device, or none"
+            )));
+        }
+        let mut mtu = u32::MAX;
+        for name in &self.ports {
+            let link = net::device::find(name).map_err(NetworkError::from)?;
+            let stays = STAYING.contains(&link.kind.as_str());
+            if !link.is_ethernet || stays {
+                let what = match stays {
+                    true => format!("a {}, which stays in its network namespace", link.kind),
+                    false => "no Ethernet device".to_owned(),
+                };
+                return Err(wrong(format!(
+                    "the device {name} is {what}: name a network card, a virtual function, a tap or a veth"
+                )));
+            }
+            net::device::check_free(&link).map_err(NetworkError::from)?;
+            mtu = mtu.min(link.mtu);
+        }
+        Ok(mtu.saturating_add(ETHERNET_BYTES))
     }
 
     /// Whether the device must be asked whose address it has.

@@ -171,6 +171,11 @@ pub fn table_behind(side: Side, count: u32) -> impl Iterator<Item = Network> {
     (0..count / 2).map(move |index| table_route(side, count, index))
 }
 
+/// Addresses behind each side of a table of that many routes.
+pub fn table_addresses(count: u32) -> u64 {
+    u64::from(count / 2) * u64::from(table_stride(count))
+}
+
 fn table_bits(count: u32) -> u8 {
     TABLE_BITS[usize::from(count > SHORTER_MAX)]
 }
@@ -231,7 +236,7 @@ pub fn addresses(
             let (first, stride) = match spec.routes {
                 Routes::Networks => (network, 1),
                 Routes::Table(routes) => {
-                    let all = u64::from(routes / 2) * u64::from(table_stride(routes));
+                    let all = table_addresses(routes);
                     let stride = u32::try_from(all / u64::from(count)).unwrap_or(u32::MAX);
                     if stride == 0 {
                         return Err(SpecError::TableTooSmall { count, routes });

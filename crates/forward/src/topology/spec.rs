@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::plan::{SOURCES_MAX, Side};
+use super::plan::{SOURCES_MAX, Side, table_addresses};
 use crate::tester::stream::DESTINATIONS_MAX;
 
 /// The most queues of a port: more than a host of today has CPUs for.
 pub const QUEUES_MAX: u32 = 64;
 
-/// The most routes of a table: all /25 networks of 10.0.0.0/8.
+/// The most routes of a table: all /28 networks of 10.0.0.0/8.
 pub const ROUTES_MAX: u32 = 1 << 20;
 
 /// The least and most MTU: RFC 8200, section 5, and a veth's own limit.
@@ -112,9 +112,9 @@ impl Wires {
 pub enum Routes {
     #[default]
     Networks,
-    /// This many IPv4 routes (2 to 131,072, even): /25 networks, the lower half of
-    /// 10.0.0.0/8 behind port 1, the upper behind port 0. IPv4 streams spread over
-    /// them.
+    /// This many IPv4 routes (2 to `ROUTES_MAX`, even): /25 networks, or /28 of more
+    /// than 131,072. Those behind port 1 begin at 10.0.0.0, those behind port 0 at
+    /// 10.128.0.0. IPv4 streams spread over them.
     Table(u32),
 }
 
@@ -244,7 +244,7 @@ pub enum SpecError {
     Destinations(u32),
     #[error(
         "{count} destinations over {routes} routes, which have {} addresses each way; ask for fewer, or for more routes",
-        routes / 2 * 128
+        table_addresses(*routes)
     )]
     TableTooSmall { count: u32, routes: u32 },
     #[error("an IPv6 stream over a topology without IPv6; switch `ipv6` on")]

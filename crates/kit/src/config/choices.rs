@@ -133,6 +133,10 @@ impl Value for BackendName {
         })
     }
 
+    fn read(text: &str) -> Toml {
+        Toml::from(text)
+    }
+
     fn written(&self) -> Toml {
         Toml::from(self.name)
     }

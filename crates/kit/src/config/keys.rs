@@ -5,7 +5,7 @@
 use toml::Value as Toml;
 
 use super::ConfigError;
-use super::value::{Auto, Count, Real, Value, near};
+use super::value::{Auto, Count, NONE, Real, Value, near};
 
 /// One option, for help and flags.
 #[derive(Clone, Debug)]
@@ -19,8 +19,9 @@ pub struct Key {
     pub allowed: fn() -> String,
     /// Where it is not named.
     pub default: Toml,
-    /// Whether a flag's commas stand between several.
-    pub is_list: bool,
+    /// What a flag's text says, as a scenario would have it: its type decides, so that
+    /// a text may look like a number.
+    pub value: fn(&str) -> Toml,
 }
 
 impl Key {
@@ -31,7 +32,7 @@ impl Key {
             help: help.trim().replace("\n ", " "),
             allowed: T::allowed,
             default: default.written(),
-            is_list: T::IS_LIST,
+            value: T::read,
         }
     }
 
@@ -40,19 +41,23 @@ impl Key {
     pub fn flag(&self) -> String {
         self.name.replace('_', "-")
     }
-
-    /// What a flag's text says, as a scenario would have it.
-    #[must_use]
-    pub fn value(&self, text: &str) -> Toml {
-        if self.is_list {
-            return Toml::Array(parts(text).into_iter().map(scalar).collect());
-        }
-        scalar(text)
-    }
 }
 
-/// What commas part; within parentheses they belong to a name.
-fn parts(text: &str) -> Vec<&str> {
+/// What commas part; within parentheses they belong to a name, and within double
+/// quotes to a text.
+pub(super) fn parts(text: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let (part, behind) = in_quotes(text).unwrap_or_else(|| up_to_comma(text));
+        parts.push(part);
+        rest = behind;
+    }
+    parts
+}
+
+/// The first part, and what is behind its comma.
+fn up_to_comma(text: &str) -> (String, Option<&str>) {
     let mut open = 0_usize;
     let is_end = |letter: char| {
         match letter {
@@ -62,7 +67,39 @@ fn parts(text: &str) -> Vec<&str> {
         }
         letter == ',' && open == 0
     };
-    text.split(is_end).map(str::trim).collect()
+    let (part, behind) = match text.split_once(is_end) {
+        Some((part, behind)) => (part, Some(behind)),
+        None => (text, None),
+    };
+    (part.trim().to_owned(), behind)
+}
+
+/// The same of a part in quotes, in which a backslash stands before a quote or
+/// another one; none where it is not in quotes as a whole.
+fn in_quotes(text: &str) -> Option<(String, Option<&str>)> {
+    let mut letters = text.trim_start().strip_prefix('"')?.chars();
+    let mut part = String::new();
+    loop {
+        match letters.next()? {
+            '"' => break,
+            '\\' => part.push(letters.next()?),
+            other => part.push(other),
+        }
+    }
+    let behind = letters.as_str().trim_start();
+    match behind.strip_prefix(',') {
+        Some(behind) => Some((part, Some(behind))),
+        None => behind.is_empty().then_some((part, None)),
+    }
+}
+
+/// One of several, so that [`parts`] gives it again.
+fn part(text: String) -> String {
+    let is_plain = !text.starts_with('"') && parts(&format!("{text},x")) == [text.as_str(), "x"];
+    match is_plain {
+        true => text,
+        false => format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\"")),
+    }
 }
 
 /// As a shell takes it.
@@ -74,23 +111,17 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn scalar(text: &str) -> Toml {
-    let number = text.parse().map(Toml::Integer);
-    let real = || text.parse::<f64>().ok().filter(|real| real.is_finite());
-    match (number, text) {
-        (Ok(number), _) => number,
-        (_, "true") => Toml::Boolean(true),
-        (_, "false") => Toml::Boolean(false),
-        _ => real().map_or_else(|| Toml::from(text), Toml::Float),
-    }
-}
-
 /// As a flag takes it.
 #[must_use]
 pub fn text(value: &Toml) -> String {
     match value {
         Toml::String(text) => text.clone(),
-        Toml::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
+        // One that is called as none is.
+        Toml::Array(items) if *items == [Toml::from(NONE)] => format!("\"{NONE}\""),
+        Toml::Array(items) => {
+            let items = items.iter().map(|item| part(text(item)));
+            items.collect::<Vec<_>>().join(",")
+        }
         other => other.to_string(),
     }
 }
@@ -148,7 +179,12 @@ pub fn flags<K: Table>(own: &K) -> String {
         .iter()
         .filter(|key| written.get(key.name) != usual.get(key.name));
     differing
-        .map(|key| format!(" --{} {}", key.flag(), quoted(&text(&written[key.name]))))
+        .map(|key| {
+            let value = text(&written[key.name]);
+            // What begins like a flag is no word of its own.
+            let between = if value.starts_with('-') { "=" } else { " " };
+            format!(" --{}{between}{}", key.flag(), quoted(&value))
+        })
         .collect()
 }
 
@@ -256,8 +292,11 @@ crate::table! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::value::{Bytes, List};
+    use super::super::value::{Bytes, List, Name, Several};
     use super::*;
+    use crypto::Algorithm;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     crate::keys! {
         struct Lock {
@@ -288,21 +327,185 @@ mod tests {
         assert_eq!(flags(&Lock::default()), "");
     }
 
-    /// What is printed is read again as the same.
-    #[test]
-    fn flags_mean_what_they_were_printed_from() {
-        let own = lock("gates = [4, 7]\npairs = 3\nseconds = 0.5\nprecision = 'auto'\nseed = 9");
-        let own = own.unwrap();
-        let mut again = Lock::default();
-        let printed = flags(&own);
-        let words: Vec<_> = printed.split_whitespace().collect();
-        for pair in words.chunks(2) {
-            let name = pair[0].trim_start_matches("--").replace('-', "_");
-            let key = Lock::keys().into_iter().find(|key| key.name == name);
-            let value = key.expect("it is known").value(pair[1]);
-            again.set(&name, &value).expect("it is known").unwrap();
+    crate::keys! {
+        struct Every {
+            /// As it is
+            text: String = "usual",
+            /// Several
+            texts: List<String> = ["usual"],
+            /// Of its kind
+            several: Several<String> = ["usual"],
+            /// Of its kind
+            chosen: Auto<List<Name<Algorithm>>> = None,
+            /// Of its kind
+            names: List<Name<Algorithm>> = ["sha256"],
+            /// Of its kind
+            counts: Several<Count<0, 99>> = [1],
+            /// Of its kind
+            bytes: List<Bytes<1, 4096>> = [64],
+            /// Of its kind
+            share: Auto<Real<0, 5000>> = None,
+            /// Of its kind
+            reals: Several<Real<0, 5000>> = [1.0],
+            /// Of its kind
+            is_so: bool = false,
         }
-        assert_eq!(again, own);
+    }
+
+    /// Words as a shell makes them of what has no other signs than quotes.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let (mut word, mut is_quoted) = (None, false);
+        let mut letters = line.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\'' => (word, is_quoted) = (word.or(Some(String::new())), !is_quoted),
+                ' ' if !is_quoted => words.extend(word.take()),
+                '\\' if !is_quoted => word.get_or_insert_default().extend(letters.next()),
+                other => word.get_or_insert_default().push(other),
+            }
+        }
+        words.extend(word);
+        words
+    }
+
+    /// What a printed command says, by the keys' own types.
+    fn from_flags<K: Table>(printed: &str) -> K {
+        let (keys, mut own) = (K::keys(), K::default());
+        let mut words = words(printed).into_iter();
+        while let Some(word) = words.next() {
+            let (flag, value) = match word.split_once('=') {
+                Some((flag, value)) => (flag.to_owned(), value.to_owned()),
+                None => {
+                    let value = words.next().expect("a flag has a value");
+                    assert!(!value.starts_with('-'), "{value} would be a flag");
+                    (word, value)
+                }
+            };
+            let key = keys.iter().find(|key| format!("--{}", key.flag()) == flag);
+            let key = key.expect("it is known");
+            let set = own.set(key.name, &(key.value)(&value));
+            set.expect("it is known").expect("it was printed");
+        }
+        own
+    }
+
+    /// Those that look like something else, and any others.
+    fn any_text() -> impl Strategy<Value = String> {
+        let like = [
+            "486",
+            "-7",
+            "0x10",
+            "1e9",
+            "2.0",
+            ".5",
+            "inf",
+            "-inf",
+            "nan",
+            "true",
+            "false",
+            "none",
+            "auto",
+            "all",
+            "",
+            " ",
+            ",",
+            "a,b",
+            ", ",
+            "a ,b",
+            " a",
+            "a ",
+            "(",
+            ")",
+            "f(a,b",
+            "\"",
+            "\"a\"",
+            "'a'",
+            "it's",
+            "\\",
+            "a\\",
+            "\"a",
+            "[1, 2]",
+            "{ a = 1 }",
+            "1979-05-27",
+            "07:32:00",
+            "--cpu",
+            "-x=1",
+            "a=b",
+            "$HOME",
+            "`a`",
+            "a\nb",
+            "ä",
+            "host,-sha-ni",
+        ];
+        prop_oneof![
+            2 => proptest::sample::select(like.map(str::to_owned).to_vec()),
+            1 => "[ -~]{0,8}",
+        ]
+    }
+
+    fn any_algorithms() -> impl Strategy<Value = List<Name<Algorithm>>> {
+        let one = proptest::sample::select(Algorithm::ALL.to_vec()).prop_map(Name);
+        vec(one, 1..3).prop_map(|names| List::of(names))
+    }
+
+    fn any_every() -> impl Strategy<Value = Every> {
+        let real = || (0..5000_i32).prop_map(|milli| Real::from(f64::from(milli) / 1e3));
+        let numbers = (
+            vec((0..99_usize).prop_map(Count::from), 0..3),
+            vec((1..4096_usize).prop_map(Bytes::<1, 4096>::from), 1..3),
+            proptest::option::of(real()),
+            vec(real(), 0..3),
+            any::<bool>(),
+        );
+        let texts = (any_text(), vec(any_text(), 1..4), vec(any_text(), 0..4));
+        let names = (proptest::option::of(any_algorithms()), any_algorithms());
+        (texts, names, numbers).prop_map(|(texts, names, numbers)| Every {
+            text: texts.0,
+            texts: List::of(texts.1),
+            several: texts.2.into_iter().collect(),
+            chosen: Auto(names.0),
+            names: names.1,
+            counts: numbers.0.into_iter().collect(),
+            bytes: List::of(numbers.1),
+            share: Auto(numbers.2),
+            reals: numbers.3.into_iter().collect(),
+            is_so: numbers.4,
+            common: Common::default(),
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: testing::cases(512, 100_000), failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// What is printed is read again as the same, whatever it looks like.
+        #[test]
+        fn flags_mean_what_they_were_printed_from(own in any_every()) {
+            let printed = flags(&own);
+            prop_assert_eq!(from_flags::<Every>(&printed), own, "{}", printed);
+        }
+    }
+
+    #[test]
+    fn a_number_is_no_text_and_no_text_a_number() {
+        let told = |name: &str, text: &str| {
+            let key = Every::keys().into_iter().find(|key| key.name == name);
+            let value = (key.expect("it is known").value)(text);
+            Every::default().set(name, &value).expect("it is known")
+        };
+        assert_eq!(told("text", "486"), Ok(()));
+        assert_eq!(told("texts", "486,true,inf"), Ok(()));
+        for (name, text, part) in [
+            ("counts", "x", "\"x\" is not a whole number"),
+            ("counts", "1.5", "not a whole number"),
+            ("share", "inf", "inf is outside 0 to 5"),
+            ("share", "nan", "NaN is outside"),
+            ("is_so", "yes", "neither true nor false"),
+            ("names", "256", "unknown algorithm '256'"),
+        ] {
+            let error = told(name, text).unwrap_err();
+            assert!(error.contains(part), "{name} {text}: {error}");
+        }
     }
 
     #[test]

@@ -6,16 +6,19 @@ use std::str::FromStr;
 
 use toml::Value as Toml;
 
+use super::keys::parts;
+
 /// What an option may hold.
 pub trait Value: Clone + PartialEq + std::fmt::Debug {
-    /// Whether a flag's commas stand between several.
-    const IS_LIST: bool = false;
-
-    /// From what a scenario or a flag has.
+    /// From what a scenario has.
     ///
     /// # Errors
     /// In words: the value and what is allowed.
     fn parse(value: &Toml) -> Result<Self, String>;
+
+    /// What a flag's text says, as a scenario would have it. What is none of its
+    /// kind stays a text, which [`parse`](Self::parse) refuses by name.
+    fn read(text: &str) -> Toml;
 
     /// As a scenario has it.
     fn written(&self) -> Toml;
@@ -75,6 +78,26 @@ fn whole(value: &Toml, least: usize, most: usize) -> Result<usize, String> {
         .ok_or_else(|| format!("{number} is outside {least} to {most}"))
 }
 
+/// A flag's text where a whole number is wanted.
+#[must_use]
+pub fn read_whole(text: &str) -> Toml {
+    text.parse()
+        .map_or_else(|_| Toml::from(text), Toml::Integer)
+}
+
+/// A flag's text where a number is wanted.
+#[must_use]
+pub fn read_real(text: &str) -> Toml {
+    text.parse().map_or_else(|_| Toml::from(text), Toml::Float)
+}
+
+/// A flag's text where several are wanted, with commas between.
+#[must_use]
+pub fn read_each<T: Value>(text: &str) -> Toml {
+    let items = parts(text);
+    Toml::Array(items.iter().map(|item| T::read(item)).collect())
+}
+
 fn integer(value: usize) -> Toml {
     Toml::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }
@@ -82,6 +105,10 @@ fn integer(value: usize) -> Toml {
 impl<const LEAST: usize, const MOST: usize> Value for Count<LEAST, MOST> {
     fn parse(value: &Toml) -> Result<Self, String> {
         whole(value, LEAST, MOST).map(Self)
+    }
+
+    fn read(text: &str) -> Toml {
+        read_whole(text)
     }
 
     fn written(&self) -> Toml {
@@ -97,6 +124,10 @@ impl<const LEAST: usize, const MOST: usize> Value for Bytes<LEAST, MOST> {
     fn parse(value: &Toml) -> Result<Self, String> {
         let number = value.as_str().and_then(bytes).map(integer);
         whole(number.as_ref().unwrap_or(value), LEAST, MOST).map(Self)
+    }
+
+    fn read(text: &str) -> Toml {
+        read_whole(text)
     }
 
     fn written(&self) -> Toml {
@@ -157,6 +188,10 @@ impl<const LEAST: i64, const MOST: i64> Value for Real<LEAST, MOST> {
         } else {
             Err(format!("{number} is outside {least} to {most}"))
         }
+    }
+
+    fn read(text: &str) -> Toml {
+        read_real(text)
     }
 
     fn written(&self) -> Toml {
@@ -247,6 +282,10 @@ impl<T: Choice> Value for Name<T> {
             .map_err(|error: T::Err| meant(&error, name, T::known().iter().map(String::as_str)))
     }
 
+    fn read(text: &str) -> Toml {
+        Toml::from(text)
+    }
+
     fn written(&self) -> Toml {
         Toml::String(self.0.to_string())
     }
@@ -335,8 +374,6 @@ impl<T: Value, U: Into<T>, const N: usize> From<[U; N]> for List<T> {
 }
 
 impl<T: Value> Value for List<T> {
-    const IS_LIST: bool = true;
-
     fn parse(value: &Toml) -> Result<Self, String> {
         let items = items(value);
         if items.is_empty() {
@@ -344,6 +381,10 @@ impl<T: Value> Value for List<T> {
         }
         let items: Vec<T> = items.iter().map(T::parse).collect::<Result<_, _>>()?;
         Ok(Self::of(items))
+    }
+
+    fn read(text: &str) -> Toml {
+        read_each::<T>(text)
     }
 
     fn written(&self) -> Toml {
@@ -360,7 +401,7 @@ impl<T: Value> Value for List<T> {
 pub struct Several<T>(Vec<T>);
 
 /// How [`Several`] without any is written.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 impl<T> Deref for Several<T> {
     type Target = [T];
@@ -383,18 +424,25 @@ impl<T> FromIterator<T> for Several<T> {
 }
 
 impl<T: Value> Value for Several<T> {
-    const IS_LIST: bool = true;
-
     fn parse(value: &Toml) -> Result<Self, String> {
-        let items = items(value);
-        if items == [Toml::from(NONE)] {
+        if *value == Toml::from(NONE) {
             return Ok(Self(Vec::new()));
         }
-        items
-            .iter()
-            .map(T::parse)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let items = items(value);
+        let own = items.iter().map(T::parse).collect();
+        match own {
+            Ok(own) => Ok(Self(own)),
+            // In a list it may be the name of one.
+            Err(_) if items == [Toml::from(NONE)] => Ok(Self(Vec::new())),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(text: &str) -> Toml {
+        match text {
+            NONE => Toml::from(NONE),
+            some => read_each::<T>(some),
+        }
     }
 
     fn written(&self) -> Toml {
@@ -418,8 +466,6 @@ pub struct Auto<T>(pub Option<T>);
 const AUTO: &str = "auto";
 
 impl<T: Value> Value for Auto<T> {
-    const IS_LIST: bool = T::IS_LIST;
-
     fn parse(value: &Toml) -> Result<Self, String> {
         let is_auto = match value {
             Toml::String(text) => text == AUTO,
@@ -434,6 +480,13 @@ impl<T: Value> Value for Auto<T> {
             Ok(value) => Ok(Self(Some(value))),
             Err(_) if is_zero => Ok(Self(None)),
             Err(error) => Err(format!("{error}; or \"{AUTO}\"")),
+        }
+    }
+
+    fn read(text: &str) -> Toml {
+        match text {
+            AUTO => Toml::from(AUTO),
+            other => T::read(other),
         }
     }
 
@@ -461,6 +514,10 @@ impl<T: Value> Value for Option<T> {
         T::parse(value).map(Some)
     }
 
+    fn read(text: &str) -> Toml {
+        T::read(text)
+    }
+
     fn written(&self) -> Toml {
         self.as_ref().map_or_else(|| Toml::from(NONE), T::written)
     }
@@ -474,6 +531,10 @@ impl Value for u64 {
     fn parse(value: &Toml) -> Result<Self, String> {
         let number = value.as_integer().and_then(|number| number.try_into().ok());
         number.ok_or_else(|| format!("{value} is not a whole number of 0 or more"))
+    }
+
+    fn read(text: &str) -> Toml {
+        read_whole(text)
     }
 
     fn written(&self) -> Toml {
@@ -491,6 +552,10 @@ impl Value for String {
         text.ok_or_else(|| format!("{value} is not a text"))
     }
 
+    fn read(text: &str) -> Toml {
+        Toml::from(text)
+    }
+
     fn written(&self) -> Toml {
         Toml::from(self.as_str())
     }
@@ -505,6 +570,11 @@ impl Value for bool {
         value
             .as_bool()
             .ok_or_else(|| format!("{value} is neither true nor false"))
+    }
+
+    fn read(text: &str) -> Toml {
+        text.parse()
+            .map_or_else(|_| Toml::from(text), Toml::Boolean)
     }
 
     fn written(&self) -> Toml {

@@ -2,7 +2,7 @@
 
 use trial::{Cell, Table};
 
-use crate::derived::charts::{Shows, by};
+use crate::derived::charts::Shows;
 use crate::drawing::{column, number, text};
 use crate::experiment::{Experiment, Results};
 use crate::judged::judged;
@@ -20,8 +20,7 @@ pub fn sheet<E: Experiment>(
     view: &Sheet<E::Place, E::Arm>,
 ) -> Option<Table> {
     let all = results.shown(view.only);
-    let is_across = |name: &str| view.across == Some(name);
-    let heads = heads(&all, is_across);
+    let (heads, rows) = keyed(&all, view.across);
     let across = across(&all, view.across);
     let mut columns: Vec<_> = heads.iter().map(|name| column(heading(name), "")).collect();
     for cells in &view.columns {
@@ -32,12 +31,7 @@ pub fn sheet<E: Experiment>(
             None => column(label, unit),
         }));
     }
-    let row = |(spot, own): (Spot, Shows<'_, E>)| {
-        let said = |name: &&str| match spot.part(name) {
-            Some(part) if !part.words.is_empty() => text(part.words.as_str()),
-            _ => Cell::Empty,
-        };
-        let mut row: Vec<_> = heads.iter().map(said).collect();
+    let row = |(mut row, own): (Vec<Cell>, Shows<'_, E>)| {
         for cells in &view.columns {
             row.extend(across.iter().map(|part| {
                 let is_own = |subject: &&&Subject<_, _>| {
@@ -49,7 +43,6 @@ pub fn sheet<E: Experiment>(
         }
         row
     };
-    let rows = by(&all, |name| !is_across(name));
     let mut rows: Vec<_> = rows.into_iter().map(row).collect();
     // What no row has is no column.
     for index in (heads.len()..columns.len()).rev() {
@@ -65,6 +58,76 @@ pub fn sheet<E: Experiment>(
         rows,
         command: results.command.to_owned(),
     })
+}
+
+/// Rows: what each says of the dimensions that tell them apart, and its subjects.
+type Rows<'a, P, A> = Vec<(Vec<Cell>, Vec<&'a Subject<P, A>>)>;
+
+/// The dimensions that rows name, and the rows: one for all that is called the same,
+/// which differs in what stands side by side alone. What goes without saying parts no
+/// rows, unless nothing else tells subjects apart: then its value is said.
+fn keyed<'a, P, A>(
+    all: &[&'a Subject<P, A>],
+    across: Option<&'static str>,
+) -> (Vec<&'static str>, Rows<'a, P, A>) {
+    let is_across = |name: &str| across == Some(name);
+    let mut heads = heads(all, is_across);
+    let mut by_value = Vec::new();
+    loop {
+        let key = |spot: &Spot| {
+            let said = heads.iter().map(|name| said(spot, name, &by_value));
+            said.collect::<Vec<_>>()
+        };
+        let (rows, alike) = called(all, across, key);
+        let lacking = alike.and_then(|(one, other)| {
+            let parts = || one.parts().chain(other.parts());
+            let untold = |part: &&Part| {
+                let differs = one.value(part.name) != other.value(part.name);
+                differs && !part.follows && !is_across(part.name) && !by_value.contains(&part.name)
+            };
+            let is_new = |part: &&Part| !heads.contains(&part.name);
+            parts().filter(untold).find(is_new).or(parts().find(untold))
+        });
+        let Some(part) = lacking else {
+            return (heads, rows);
+        };
+        by_value.push(part.name);
+        if !heads.contains(&part.name) {
+            heads.push(part.name);
+        }
+    }
+}
+
+/// Rows by their keys, and two subjects that would share a cell.
+fn called<'a, P, A>(
+    all: &[&'a Subject<P, A>],
+    across: Option<&'static str>,
+    key: impl Fn(&Spot) -> Vec<Cell>,
+) -> (Rows<'a, P, A>, Option<(&'a Spot, &'a Spot)>) {
+    let mut rows: Rows<'a, P, A> = Vec::new();
+    let mut alike = None;
+    for &subject in all {
+        let own = key(&subject.spot);
+        let Some((_, beside)) = rows.iter_mut().find(|(key, _)| *key == own) else {
+            rows.push((own, vec![subject]));
+            continue;
+        };
+        let is_beside =
+            |other: &Spot| across.is_some_and(|name| other.value(name) != subject.spot.value(name));
+        let other = beside.iter().find(|other| !is_beside(&other.spot));
+        alike = alike.or(other.map(|other| (&other.spot, &subject.spot)));
+        beside.push(subject);
+    }
+    (rows, alike)
+}
+
+/// What a row says of a dimension.
+fn said(spot: &Spot, name: &'static str, by_value: &[&str]) -> Cell {
+    match spot.part(name) {
+        Some(part) if by_value.contains(&name) => text(part.value.to_string()),
+        Some(part) if !part.words.is_empty() => text(part.words.as_str()),
+        _ => Cell::Empty,
+    }
 }
 
 /// The dimensions that rows name: those that have words, and differ in them or
@@ -159,5 +222,59 @@ fn cell<E: Experiment>(
             let verdict = results.verdict(place, arm);
             verdict.map_or(Cell::Empty, |verdict| judged(&verdict))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subjects(spots: &[(&'static str, &'static str, u64)]) -> Vec<Subject<usize, usize>> {
+        let subject = |(index, (size, arm, depth)): (usize, &(_, _, u64))| {
+            let spot = Spot::new().named("size", size).named("arm", arm);
+            Subject::new(index, index, spot.also("depth", *depth))
+        };
+        spots.iter().enumerate().map(subject).collect()
+    }
+
+    fn rows(
+        spots: &[(&'static str, &'static str, u64)],
+        across: Option<&'static str>,
+    ) -> Vec<(String, usize)> {
+        let subjects = subjects(spots);
+        let all: Vec<_> = subjects.iter().collect();
+        let (_, rows) = keyed(&all, across);
+        let words = |cell: &Cell| match cell {
+            Cell::Text(text) => text.clone(),
+            other => panic!("{other:?} calls nothing"),
+        };
+        let row = |(key, own): (Vec<Cell>, Vec<_>)| {
+            let key: Vec<_> = key.iter().map(words).collect();
+            (key.join(" "), own.len())
+        };
+        rows.into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn what_is_called_the_same_is_one_row() {
+        // The depth follows from the arm, and goes without saying.
+        let spots = [
+            ("64", "sync", 1),
+            ("64", "async", 16),
+            ("512", "sync", 1),
+            ("512", "async", 16),
+        ];
+        let wanted = [("64".to_owned(), 2), ("512".to_owned(), 2)];
+        assert_eq!(rows(&spots, Some("arm")), wanted);
+        assert_eq!(rows(&spots, None).len(), 4);
+    }
+
+    #[test]
+    fn what_nothing_else_tells_apart_is_said() {
+        let spots = [("64", "sync", 1), ("64", "sync", 2), ("64", "async", 2)];
+        let wanted = [("64 1".to_owned(), 1), ("64 2".to_owned(), 2)];
+        assert_eq!(rows(&spots, Some("arm")), wanted);
+        let wanted = ["sync 1", "sync 2", "async 2"].map(|key| (key.to_owned(), 1));
+        assert_eq!(rows(&spots, None), wanted);
     }
 }

@@ -10,7 +10,7 @@ use forward::topology::{Attachment, Cpus, Family, Routes, Spec};
 use toml::Value as Toml;
 
 use crate::ConfigError;
-use crate::config::value::{Choice, Value};
+use crate::config::value::{Choice, Value, read_whole};
 
 /// The least and the largest frame, with its frame check sequence.
 const BYTES: std::ops::RangeInclusive<u32> = 64..=1518;
@@ -64,6 +64,10 @@ impl Value for Frame {
         }
     }
 
+    fn read(text: &str) -> Toml {
+        read_whole(text)
+    }
+
     fn written(&self) -> Toml {
         match self.0 {
             FrameSize::Fixed(bytes) => Toml::Integer(bytes.into()),
@@ -113,6 +117,10 @@ impl Value for Destinations {
             .ok_or_else(|| format!("{value} is no power of two from 1 to {DESTINATIONS_MAX}"))
     }
 
+    fn read(text: &str) -> Toml {
+        read_whole(text)
+    }
+
     fn written(&self) -> Toml {
         Toml::Integer(self.0.into())
     }
@@ -141,6 +149,10 @@ impl Value for TableRoutes {
         };
         let refused = |error: forward::topology::SpecError| error.to_string();
         spec.check().map(|()| Self(count)).map_err(refused)
+    }
+
+    fn read(text: &str) -> Toml {
+        read_whole(text)
     }
 
     fn written(&self) -> Toml {

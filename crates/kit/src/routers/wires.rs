@@ -5,7 +5,7 @@ use forward::topology::Wires;
 use toml::Value as Toml;
 
 use crate::ConfigError;
-use crate::config::value::{Value, items};
+use crate::config::value::{Value, items, read_each};
 
 /// What is meant. Whether devices are there, and free, is seen when they are
 /// lent.
@@ -19,8 +19,6 @@ impl From<Wires> for Ports {
 }
 
 impl Value for Ports {
-    const IS_LIST: bool = true;
-
     fn parse(value: &Toml) -> Result<Self, String> {
         let names = items(value)
             .iter()
@@ -39,6 +37,10 @@ impl Value for Ports {
                 .map(Self)
                 .map_err(|error| error.to_string()),
         }
+    }
+
+    fn read(text: &str) -> Toml {
+        read_each::<String>(text)
     }
 
     fn written(&self) -> Toml {

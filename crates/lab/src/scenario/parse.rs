@@ -223,7 +223,7 @@ fn enter(
         let value = match key.name {
             "seed" => overrides.seed.map(|seed| seed.written()),
             "precision" => overrides.precision.map(toml::Value::Float),
-            _ => given.map(|(_, text)| key.value(text)),
+            _ => given.map(|(_, text)| (key.value)(text)),
         };
         if let Some(value) = value {
             table.insert(key.name.to_owned(), value);

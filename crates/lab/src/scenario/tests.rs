@@ -245,6 +245,12 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![9 => proptest::sample::select(known), 1 => "[a-z_]{1,8}"]
 }
 
+/// Letters that make another value of one, and any others.
+fn damage() -> impl Strategy<Value = char> {
+    let telling: Vec<_> = "0123456789.-#\"'[],=\n".chars().collect();
+    prop_oneof![proptest::sample::select(telling), any::<char>()]
+}
+
 fn table() -> impl Strategy<Value = String> {
     let name = proptest::sample::select(&["common", "probe", "crypto-speed", "other"][..]);
     (name, proptest::collection::btree_map(key(), value(), 0..4)).prop_map(|(name, keys)| {
@@ -265,13 +271,28 @@ proptest! {
         }
     }
 
+    /// What is damaged is refused with its file, or says itself what it has become.
     #[test]
-    fn any_damage_to_a_built_in_one_is_survived(at in 0..4000_usize, byte in any::<char>()) {
+    fn any_damage_to_a_built_in_one_is_named_or_taken_whole(at in 0..4000_usize, letter in damage()) {
         for builtin in builtin() {
             let mut text: Vec<char> = builtin.text.chars().collect();
             let at = at % text.len();
-            text[at] = byte;
-            let _ = parsed(&text.into_iter().collect::<String>());
+            text[at] = letter;
+            let damaged = parsed(&text.into_iter().collect::<String>());
+            let scenario = match damaged {
+                Ok(scenario) => scenario,
+                Err(error) => {
+                    prop_assert!(error.to_string().contains("mine.toml"), "{error}");
+                    continue;
+                }
+            };
+            for section in &scenario.sections {
+                let resolved = section.resolved();
+                let kind = sections::section(section.name()).expect("it is registered");
+                let table = serde_json::from_value(resolved.clone()).expect("a table");
+                let again = (kind.parse)(table).map(|again| again.resolved());
+                prop_assert_eq!(again, Ok(resolved), "{}", section.name());
+            }
         }
     }
 }

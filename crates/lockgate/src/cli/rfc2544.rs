@@ -27,8 +27,8 @@ after a crash. A router needs the addresses of RFC 2544, C.2.2, or those of --te
 
 Who calibrates knows what the tester itself carries: a loss is then the device's.
 
-Exit codes: 0 measured; 2 wrong usage; 3 the ports or the device failed; 4 a capability
-is missing; 130 interrupted, with what was measured until then.";
+Exit codes: 0 measured; 2 wrong usage, or ports that cannot be taken; 3 the ports or the
+device failed; 4 a capability is missing; 130 interrupted, with what was measured until then.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeviceLayer {

@@ -10,6 +10,7 @@ Examples:
   lockgate router show examples/two-bgp.toml
   lockgate router reload examples/two-bgp.toml   after a change: only what differs
   lockgate router down examples/two-bgp.toml
+  lockgate router show                           all that are up, whatever their file; so does down
 
 A file is a list of routers; each lives in the network namespace lockgate-NAME:
   schema = 1
@@ -64,13 +65,13 @@ pub enum RouterCommand {
     },
     /// Take them away, with all that was made for them
     Down {
-        /// The file they are up from
-        file: PathBuf,
+        /// The file they are up from [default: all that are up]
+        file: Option<PathBuf>,
     },
     /// Show ports, counters by port and by reason, routes
     Show {
-        /// The file they are up from
-        file: PathBuf,
+        /// The file they are up from [default: all that are up]
+        file: Option<PathBuf>,
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,

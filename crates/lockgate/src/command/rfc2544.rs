@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use forward::external::ExternalError;
 use sections::rfc2544::{
-    Addressing, Config, Cpus, Directions, End, Family, OsiLayer, PortKind, SIZES, Size, Test,
+    Addressing, Config, Cpus, Directions, End, Family, OsiLayer, PortKind, SIZES, Size, Test, look,
     section,
 };
 
@@ -13,8 +14,14 @@ use crate::exit::{Exit, Failure, OrExit};
 use crate::measure::{self, Job};
 
 pub fn rfc2544(arguments: &Rfc2544Arguments, console: &Console) -> Result<Exit, Failure> {
-    let section = config(arguments).and_then(section);
+    let config = config(arguments).map_err(anyhow::Error::msg).or_usage()?;
+    let section = section(config.clone());
     let section = section.map_err(anyhow::Error::msg).or_usage()?;
+    if !arguments.check {
+        // A run that was killed may still have the ports.
+        measure::sweep(console);
+    }
+    look(&config).map_err(refused)?;
     let (budget, _) = section.appetite();
     let scenario = serde_json::json!({
         "name": section.name(),
@@ -35,6 +42,15 @@ pub fn rfc2544(arguments: &Rfc2544Arguments, console: &Console) -> Result<Exit, 
         full: true,
     };
     measure::measure(job, &how, &arguments.export, console)
+}
+
+fn refused(error: ExternalError) -> Failure {
+    let exit = match error {
+        ExternalError::Setup(_) => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    let error = error.into();
+    Failure { exit, error }
 }
 
 /// The two of a list, as `flag` gives them.

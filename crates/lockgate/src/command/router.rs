@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use forward::plane::Plan;
+use forward::plane::{Plan, RouterShown};
 
 use crate::cli::{RouterArguments, RouterCommand};
 use crate::console::Console;
@@ -46,23 +46,29 @@ pub fn router(arguments: &RouterArguments, console: &Console) -> Result<Exit, Fa
             }
             up(&desk, &plan, console)
         }
-        RouterCommand::Down { file } => {
+        RouterCommand::Down { file: Some(file) } => {
             need_root()?;
-            // Also of a file that cannot be read any more.
-            let plan = read(file).unwrap_or_default();
-            down(&Desk::of(file)?, &plan, console)
+            down(&Desk::of(file)?, console)
         }
-        RouterCommand::Show { file, json } => {
+        RouterCommand::Down { file: None } => {
             need_root()?;
-            match Desk::of(file)?.ask(Request::Show)? {
-                Answer::Shown(routers) if *json => {
-                    let text = serde_json::to_string_pretty(&routers).or_failed()?;
-                    console.print(format!("{text}\n").as_bytes())?;
-                }
-                Answer::Shown(routers) => console.print(text::shown(&routers).as_bytes())?,
-                other => return Err(other.into_failure()),
+            each(console, true, |desk| down(desk, console))
+        }
+        RouterCommand::Show {
+            file: Some(file),
+            json,
+        } => {
+            need_root()?;
+            show(&shown(&Desk::of(file)?)?, *json, console)
+        }
+        RouterCommand::Show { file: None, json } => {
+            need_root()?;
+            if *json {
+                let up = Desk::all()?.into_iter().filter(Desk::is_kept);
+                let all = up.map(|desk| shown(&desk)).collect::<Result<Vec<_>, _>>()?;
+                return show(&all.concat(), true, console);
             }
-            Ok(Exit::Ok)
+            each(console, false, |desk| show(&shown(desk)?, false, console))
         }
         RouterCommand::Reload { file } => {
             // What is wrong with it is said here, by name.
@@ -74,6 +80,43 @@ pub fn router(arguments: &RouterArguments, console: &Console) -> Result<Exit, Fa
             }
         }
     }
+}
+
+/// Does that to the routers of every file, those too that a killed program kept where
+/// `with_killed`. The first failure is told, after all were tried.
+fn each(
+    console: &Console,
+    with_killed: bool,
+    mut of: impl FnMut(&Desk) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let mut all = Desk::all()?;
+    all.retain(|desk| with_killed || desk.is_kept());
+    if all.is_empty() {
+        console.print(b"no routers are up; `lockgate router up FILE` makes those of a file\n")?;
+    }
+    let mut ended = Ok(Exit::Ok);
+    for desk in &all {
+        console.print(format!("{}:\n", desk.file().display()).as_bytes())?;
+        let one = of(desk);
+        ended = ended.and(one);
+    }
+    ended
+}
+
+fn shown(desk: &Desk) -> Result<Vec<RouterShown>, Failure> {
+    match desk.ask(Request::Show)? {
+        Answer::Shown(routers) => Ok(routers),
+        other => Err(other.into_failure()),
+    }
+}
+
+fn show(routers: &[RouterShown], json: bool, console: &Console) -> Result<Exit, Failure> {
+    let text = match json {
+        true => serde_json::to_string_pretty(routers).or_failed()? + "\n",
+        false => text::shown(routers),
+    };
+    console.print(text.as_bytes())?;
+    Ok(Exit::Ok)
 }
 
 fn read(file: &Path) -> Result<Plan, Failure> {
@@ -168,7 +211,9 @@ fn up(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
     Err(Failure::new(exit, reason.to_owned()))
 }
 
-fn down(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
+fn down(desk: &Desk, console: &Console) -> Result<Exit, Failure> {
+    // Also of a file that cannot be read any more.
+    let plan = read(desk.file()).unwrap_or_default();
     if desk.is_kept() {
         match desk.ask(Request::Down) {
             Ok(Answer::Changed(changes)) => {

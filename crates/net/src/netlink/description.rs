@@ -1,8 +1,8 @@
 //! What the kernel tells of a link.
 
 use netlink_packet_route::link::{
-    InfoData, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp, State, Stats64,
-    VlanProtocol, XdpAttached,
+    InfoData, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp,
+    State, Stats64, VlanProtocol, XdpAttached,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Link {
     pub name: String,
     /// What made it: `veth`, `bridge`, `tun`, …; empty for hardware.
     pub kind: String,
+    /// Whether it carries Ethernet frames, and is no loopback.
+    pub is_ethernet: bool,
     /// Its Ethernet address; zeros where it has none.
     pub address: [u8; 6],
     pub mtu: u32,
@@ -79,6 +81,7 @@ pub(crate) fn described(message: &LinkMessage) -> Link {
     let flags = message.header.flags;
     let mut link = Link {
         index: message.header.index,
+        is_ethernet: message.header.link_layer_type == LinkLayerType::Ether,
         up: flags.contains(LinkFlags::Up),
         promiscuous: flags.contains(LinkFlags::Promisc),
         ..Link::default()

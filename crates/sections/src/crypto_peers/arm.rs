@@ -95,8 +95,6 @@ impl<T: Choice> Names<T> {
 }
 
 impl<T: Choice> Value for Names<T> {
-    const IS_LIST: bool = true;
-
     fn parse(value: &Toml) -> Result<Self, String> {
         let is_all = |item: &Toml| {
             let text = item.as_str();
@@ -113,6 +111,10 @@ impl<T: Choice> Value for Names<T> {
             }
         }
         Ok(Self(own))
+    }
+
+    fn read(text: &str) -> Toml {
+        Several::<Name<T>>::read(text)
     }
 
     fn written(&self) -> Toml {

@@ -46,6 +46,15 @@ pub fn section(config: Config) -> Result<Box<dyn Section>, String> {
     Ok(Box::new(Rfc2544 { config }))
 }
 
+/// Whether the ports can be taken for it, as far as looking tells: nothing is touched.
+///
+/// # Errors
+/// [`ExternalError::Setup`] says what to name instead.
+pub fn look(config: &Config) -> Result<(), ExternalError> {
+    let frame_bytes_max = config.setup.look()?;
+    config.check(frame_bytes_max).map_err(ExternalError::Setup)
+}
+
 struct Rfc2544 {
     config: Config,
 }

@@ -1,4 +1,4 @@
-//! One tiny run of the real rig, and the answer from planted speeds.
+//! The answer from planted speeds; `tests/host.rs` has a run of the real rig.
 
 use kit::rehearsal::{Script, rehearse};
 use trial::Dimension;

@@ -154,7 +154,7 @@ impl VcmGuest {
                 place.depth as u64,
                 format!("depth {}", place.depth),
             )
-            .following("tasks", place.tasks as u64, tasks)
+            .with("tasks", place.tasks as u64, tasks)
             .named("arm", arm)
     }
 }

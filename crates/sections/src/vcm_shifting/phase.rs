@@ -57,6 +57,10 @@ impl Value for Phase {
         })
     }
 
+    fn read(text: &str) -> Toml {
+        Toml::from(text)
+    }
+
     /// As flags have it: a table has no place on a command line.
     fn written(&self) -> Toml {
         let Self {

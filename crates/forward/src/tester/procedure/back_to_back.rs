@@ -219,17 +219,21 @@ mod tests {
 
     #[test]
     fn goals_outside_the_limits_are_refused() {
-        let changes: [fn(&mut BurstsGoal); 5] = [
-            |goal| goal.rate_pps = 0.0,
-            |goal| goal.frames_max = 0,
-            |goal| goal.frames_max = u64::MAX,
-            |goal| goal.resolution_frames = 0,
-            |goal| goal.repetitions = 0,
+        type Change = fn(&mut BurstsGoal);
+        let changes: [(&str, Change); 5] = [
+            ("the rate is 0,", |goal| goal.rate_pps = 0.0),
+            ("longest burst is 0,", |goal| goal.frames_max = 0),
+            ("longest burst is 18446744073709552000,", |goal| {
+                goal.frames_max = u64::MAX
+            }),
+            ("resolution is 0,", |goal| goal.resolution_frames = 0),
+            ("repetitions is 0,", |goal| goal.repetitions = 0),
         ];
-        for change in changes {
+        for (says, change) in changes {
             let mut goal = GOAL;
             change(&mut goal);
-            assert!(BackToBack::new(goal).is_err(), "{goal:?}");
+            let error = BackToBack::new(goal).unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("must be"), "{error}");
         }
     }
 

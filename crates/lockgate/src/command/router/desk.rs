@@ -1,6 +1,6 @@
 //! Where the program that keeps routers is asked: a socket beside the journals.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,8 @@ use crate::exit::{Exit, Failure, OrExit};
 
 /// Only root may enter it.
 const FOLDER: &str = "/run/lockgate";
+/// The extension of a link to the file.
+const FILE: &str = "file";
 /// An answer takes as long as a reload: bird, and reading a million routes.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A killed program is gone by then.
@@ -60,6 +62,28 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// Of all files whose routers are up, or were when the program that kept them was
+    /// killed.
+    pub fn all() -> Result<Vec<Self>, Failure> {
+        let entries = match std::fs::read_dir(FOLDER) {
+            Ok(entries) => entries.flatten(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read {FOLDER}"))
+                    .or_failed();
+            }
+        };
+        let of = |path: PathBuf| {
+            let file = std::fs::read_link(&path).ok()?;
+            let base = path.with_extension("");
+            (path.extension()? == FILE).then_some(Self { file, base })
+        };
+        let mut all: Vec<_> = entries.filter_map(|entry| of(entry.path())).collect();
+        all.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(all)
+    }
+
     /// By the file's path, so that two files of one name are two.
     pub fn of(file: &Path) -> Result<Self, Failure> {
         // `down` is also for a file that was removed.
@@ -95,6 +119,13 @@ impl Desk {
 
     pub fn log(&self) -> PathBuf {
         self.base.with_extension("log")
+    }
+
+    /// Whose routers they are, for who does not name the file.
+    pub fn sign(&self) -> std::io::Result<()> {
+        let sign = self.base.with_extension(FILE);
+        let _ = std::fs::remove_file(&sign);
+        std::os::unix::fs::symlink(&self.file, sign)
     }
 
     /// For sockets of control planes.
@@ -171,6 +202,7 @@ impl Desk {
     pub fn tidy(&self) {
         let _ = std::fs::remove_file(self.log());
         let _ = std::fs::remove_dir_all(self.folder());
+        let _ = std::fs::remove_file(self.base.with_extension(FILE));
         // Who waits for the end looks for this one.
         let _ = std::fs::remove_file(self.socket());
     }

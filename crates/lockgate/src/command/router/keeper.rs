@@ -37,6 +37,9 @@ pub fn keep(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .with_context(|| format!("cannot listen at {}", socket.display()))
         .or_failed()?;
+    desk.sign()
+        .with_context(|| format!("cannot make a link beside {}", socket.display()))
+        .or_failed()?;
     console.print(format!("{UP}\n").as_bytes())?;
     serve(desk, &mut plane, &listener, &stop);
     drop(plane);

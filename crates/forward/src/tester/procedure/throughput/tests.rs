@@ -1,6 +1,6 @@
 use super::super::simulated::{Device, invalid};
 use super::super::{Procedure, Step, drive};
-use super::{Ceiling, Found, GoalError, Throughput, ThroughputGoal};
+use super::{Ceiling, Found, Throughput, ThroughputGoal};
 use proptest::prelude::*;
 use std::convert::Infallible;
 use trial::Validity;
@@ -147,18 +147,21 @@ fn a_pass_by_luck_is_not_confirmed() {
 
 #[test]
 fn goals_outside_the_limits_are_refused_with_their_values() {
-    let changes: [fn(&mut ThroughputGoal); 5] = [
-        |goal| goal.floor_pps = 0.0,
-        |goal| goal.ceiling_pps = 999.0,
-        |goal| goal.ceiling_pps = f64::INFINITY,
-        |goal| goal.resolution = f64::NAN,
-        |goal| goal.loss_ratio_max = 1.0,
+    type Change = fn(&mut ThroughputGoal);
+    let changes: [(&str, Change); 5] = [
+        ("lowest rate is 0,", |goal| goal.floor_pps = 0.0),
+        ("highest rate is 999,", |goal| goal.ceiling_pps = 999.0),
+        ("highest rate is inf,", |goal| {
+            goal.ceiling_pps = f64::INFINITY
+        }),
+        ("resolution is NaN,", |goal| goal.resolution = f64::NAN),
+        ("tolerated loss is 1,", |goal| goal.loss_ratio_max = 1.0),
     ];
-    for change in changes {
+    for (says, change) in changes {
         let mut goal = goal();
         change(&mut goal);
-        let GoalError::Outside { limits, .. } = Throughput::new(goal).unwrap_err();
-        assert!(!limits.is_empty());
+        let error = Throughput::new(goal).unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains("must be"), "{error}");
     }
 }
 
