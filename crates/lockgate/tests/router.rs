@@ -285,6 +285,9 @@ fn a_firewall_is_obeyed_and_named_and_bypassed_where_the_file_says_so() {
         tested.ok().shows(&["Throughput"]);
         let xdp = edge(&routers).xdp.unwrap();
         assert!(xdp.forwarded >= 8 && xdp.failed.is_empty(), "{xdp:?}");
+    });
+}
+
 /// Where no other test's routers are seen: `/run/lockgate` is one of its own.
 const ALL: &str = r#"
 mkdir -p /run/lockgate && mount -t tmpfs -o mode=700 none /run/lockgate || exit 4
