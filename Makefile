@@ -20,14 +20,15 @@ help:
 	@echo 'make run     measure this host and write a report; ARGS="--budget 60" passes flags'
 	@echo 'make test    every test, with the counts at the end'
 	@echo 'make build   only the program: $(target)/release/lockgate'
-	@echo 'make setup-guests  fill the guest cache; GUESTS=all: also a newer kernel and QEMU; GUESTS=host: the module for this kernel'
-	@echo 'make setup   only the packages (the others do this first; NO_INSTALL=1 skips it)'
+	@echo 'make setup   only the packages that these want (all do this first; NO_INSTALL=1 installs none)'
+	@echo 'make setup-guests  also the guest cache, as run and test do first; GUESTS=all: a newer kernel and QEMU, too; GUESTS=host: the module for this kernel'
 
 setup:
 	@./scripts/setup.sh
 
-setup-guests:
-	@GUESTS=$(GUESTS) ./scripts/setup-guests.sh
+# A run and the tests do it too, and can do without: only who asks for it fails.
+setup-guests: setup
+	@GUESTS=$(GUESTS) ./scripts/setup-guests.sh $(if $(filter $@,$(MAKECMDGOALS)),,--optional)
 
 # Without the cargo feature bpf where it cannot be built: scripts/features.sh says why.
 build: setup
@@ -35,8 +36,8 @@ build: setup
 
 # PROGRAM=path: that one, and nothing is built.
 PROGRAM := $(target)/release/lockgate
-run: $(if $(filter file,$(origin PROGRAM)),build)
+run: $(if $(filter file,$(origin PROGRAM)),setup-guests build)
 	@$(PROGRAM) run $(ARGS)
 
-test: setup
+test: setup-guests
 	@./scripts/count-tests.sh $(CARGO) test --workspace --locked --no-fail-fast $$(./scripts/features.sh workspace)

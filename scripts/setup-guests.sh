@@ -2,11 +2,12 @@
 # Fills the guest cache: kernels, busybox and, if asked, a newer QEMU, unpacked
 # from Debian packages. Needs no root and installs nothing of this.
 #
+#   --optional                 for who can do without: ends well whatever is missing,
+#                              and does nothing with NO_INSTALL=1
 #   GUESTS=all                 also backports' kernel and QEMU 10
 #   GUESTS=host                instead the measuring module for the kernel that runs
 #                              here, from its installed headers; nothing is loaded
 #   REFRESH=1                  look for newer packages even if all is there
-#   NO_INSTALL=1               as root, do not install a missing QEMU
 #   LOCKGATE_GUESTS            the cache; else $XDG_CACHE_HOME/lockgate/guests,
 #                              else ~/.cache/lockgate/guests
 #   LOCKGATE_DEBIAN_MIRROR     where the packages come from; else this host's
@@ -114,6 +115,14 @@ add_parts() {
     for part in $outdated; do "unpack_${part%%-*}" "$part"; done
 }
 
+if [ "${1:-}" = --optional ]; then
+    if [ "${NO_INSTALL:-0}" = 1 ]; then
+        say "NO_INSTALL=1: leaves the guest cache as it is"
+    else
+        sh "$0" || say "goes on without; what wants a guest says that it is left out"
+    fi
+    exit 0
+fi
 # Not within $(…), where a failure would only end the subshell.
 case ${GUESTS:-default} in
     default | all | host) ;;

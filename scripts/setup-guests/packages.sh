@@ -15,7 +15,7 @@ KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 check_tools() {
     for tool in apt-get apt-cache dpkg-deb tar; do
-        is_command "$tool" || fail "no $tool here, which unpacks Debian's packages; run this in a Debian container with the cache shared: docker run --rm -v '$cache:/guests' -v '${scripts%/*}:/lockgate:ro' -e LOCKGATE_GUESTS=/guests ${GUESTS:+-e GUESTS=$GUESTS }-e NO_INSTALL=1 debian:12 sh -c 'apt-get update && apt-get install -y gcc make libelf1 ca-certificates && /lockgate/scripts/setup-guests.sh'"
+        is_command "$tool" || fail "no $tool here, which unpacks Debian's packages; run this in a Debian container with the cache shared: docker run --rm -v '$cache:/guests' -v '${scripts%/*}:/lockgate:ro' -e LOCKGATE_GUESTS=/guests ${GUESTS:+-e GUESTS=$GUESTS } debian:12 sh -c 'apt-get update && apt-get install -y gcc make libelf1 ca-certificates && /lockgate/scripts/setup-guests.sh'"
     done
     [ -r "$KEYRING" ] ||
         fail "no $KEYRING here, by which packages are checked; apt-get install debian-archive-keyring"

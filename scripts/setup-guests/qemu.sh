@@ -77,20 +77,8 @@ WRAPPER
     chmod 755 "$out/qemu-system-x86_64" "$out/program" "$out/lib/ld-linux-x86-64.so.2"
 }
 
-# A guest needs some QEMU: this host's or the cache's.
+# A guest needs some QEMU: this host's, which setup.sh installs, or the cache's.
 check_qemu() {
-    if [ -n "${LOCKGATE_QEMU:-}" ] || is_command qemu-system-x86_64; then return; fi
-    if [ "${NO_INSTALL:-0}" != 1 ] && [ "$(id -u)" -eq 0 ] && is_command apt-get; then
-        say "installing qemu-system-x86 (about 100 MB; NO_INSTALL=1 skips it)"
-        # Older lists may do where no newer ones can be had.
-        apt-get -q update >"$cache/.qemu-log" 2>&1 </dev/null || true
-        if DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
-            -o DPkg::Lock::Timeout=60 install qemu-system-x86 >>"$cache/.qemu-log" 2>&1 </dev/null; then
-            rm -f "$cache/.qemu-log"
-            return
-        fi
-        say "could not install qemu-system-x86: $(grep -E '^(E|W|Err)[:0-9]' "$cache/.qemu-log" | tail -n 1)"
-    fi
-    if has_part qemu-backports; then return; fi
+    if [ -n "${LOCKGATE_QEMU:-}" ] || is_command qemu-system-x86_64 || has_part qemu-backports; then return; fi
     say "no qemu-system-x86_64 on this host; guests need one: apt-get install qemu-system-x86, or without root GUESTS=all make setup-guests"
 }

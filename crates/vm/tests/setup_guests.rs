@@ -43,13 +43,18 @@ impl Place {
         self.folder.path().join("guests")
     }
 
-    /// Runs the script with a mirror that is not there.
     fn run(&self, settings: &[(&str, &str)]) -> Output {
+        self.run_with(&[], settings)
+    }
+
+    /// Runs the script with a mirror that is not there.
+    fn run_with(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
         Command::new("sh")
             .arg(self.folder.path().join("scripts/setup-guests.sh"))
+            .args(arguments)
             .env_remove("GUESTS")
             .env_remove("REFRESH")
-            .env("NO_INSTALL", "1")
+            .env_remove("NO_INSTALL")
             .env("LOCKGATE_GUESTS", self.cache())
             .env("LOCKGATE_DEBIAN_MIRROR", "file:/nonexistent/debian")
             .envs(settings.iter().copied())
@@ -182,6 +187,25 @@ fn without_a_mirror_it_says_how_to_go_on_and_leaves_nothing_half() {
     assert!(place.run(&[]).status.success());
     ended_with(MIRROR_UNREACHABLE, "", &place.run(&[("GUESTS", "all")]));
     assert_eq!(Cache::open(&place.cache()).unwrap().kernels().len(), 1);
+}
+
+/// A run and the tests can do without: they go on, and nothing is filled for who said so.
+#[test]
+fn who_can_do_without_goes_on() {
+    let Some(place) = place() else { return };
+    let ended = place.run_with(&["--optional"], &[]);
+    ended_with(0, "goes on without", &ended);
+    ended_with(0, "LOCKGATE_DEBIAN_MIRROR=", &ended);
+    let ended = place.run_with(&["--optional"], &[("GUESTS", "some")]);
+    ended_with(0, "GUESTS=some", &ended);
+    fs::remove_dir_all(place.cache()).unwrap();
+    let ended = place.run_with(&["--optional"], &[("NO_INSTALL", "1")]);
+    ended_with(0, "NO_INSTALL=1", &ended);
+    assert!(!place.cache().exists());
+    place.fill();
+    let ended = place.run_with(&["--optional"], &[]);
+    ended_with(0, "has what is wanted", &ended);
+    Cache::open(&place.cache()).unwrap();
 }
 
 #[test]

@@ -63,6 +63,11 @@ pub fn configuration(name: &str, root: &Path, namespace: &Path) -> Value {
         },
         "mounts": [
             { "destination": "/proc", "type": "proc", "source": "proc" },
+            // runc's devices: the root lies in /run, which systemd mounts without any.
+            {
+                "destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+                "options": ["nosuid", "mode=755", "size=64k"],
+            },
             {
                 "destination": "/usr", "type": "bind", "source": "/usr",
                 "options": ["rbind", "ro", "nosuid", "nodev"],

@@ -43,6 +43,13 @@ fn each_variant_agrees_with_aws_lc() {
     }
 }
 
+fn has_gfni() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("gfni");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Does its work in the processes that the other test starts.
 #[test]
 fn under_a_limit() {
@@ -60,7 +67,9 @@ fn under_a_limit() {
         Instructions::Avx if version.has_avx() => assert_eq!(chosen, "AVX"),
         Instructions::Avx => assert_eq!(chosen, "SSE"),
         Instructions::Avx2 => assert_eq!(chosen, "AVX2"),
-        Instructions::Vaes => assert_eq!(chosen, "AVX2 with VAES"),
+        // The library's code for AVX2 takes VAES where GFNI is there too; Zen 3 has none.
+        Instructions::Vaes if has_gfni() => assert_eq!(chosen, "AVX2 with VAES"),
+        Instructions::Vaes => assert_eq!(chosen, "AVX2"),
         Instructions::Avx512 => assert_eq!(chosen, "AVX-512 with VAES"),
     }
     agreement::all_agree(&[65_520, 64, 65_536, 16, 131_088, 48, 0, 100, 1, 65_537, 4096]);

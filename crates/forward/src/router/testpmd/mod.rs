@@ -185,7 +185,10 @@ fn find() -> Result<PathBuf, RouterError> {
             }
         }
     }
-    Err(lack("no dpdk-testpmd", "apt-get install dpdk".to_owned()))
+    Err(lack(
+        "no dpdk-testpmd",
+        "apt-get install dpdk-dev".to_owned(),
+    ))
 }
 
 fn has_ports(netlink: &mut Netlink, topology: &Topology) -> Result<bool, RouterError> {
