@@ -6,14 +6,15 @@
 #   run-programs.sh LIST [COMMAND…]
 #
 # LIST has a line "folder<tab>program<tab>arguments" for each; COMMAND… starts it, as
-# `env` does. LOCKGATE_TEST_PROGRAMS says how many run at once.
+# `env` does. LOCKGATE_TEST_PROGRAMS says how many run at once; of those that may boot
+# guests, half as many.
 set -uo pipefail
 
 LIST=$1
 shift
 THROUGH=("$@")
 SLOWEST=8
-# Tests wait more than they compute; but each of some programs' guests takes memory.
+# Tests wait more than they compute.
 AT_ONCE=${LOCKGATE_TEST_PROGRAMS:-$(($(nproc) < 4 ? 2 * $(nproc) : 8))}
 NOTES=${LOCKGATE_TEST_NOTES:-/dev/null}
 
@@ -62,6 +63,17 @@ show() {
     [ "$ended" -eq 0 ] || { echo "$name ended with $ended"; status=1; }
 }
 
+# Starts what the line $1 says, in the background.
+start() {
+    local folder program tests
+    IFS=$'\t' read -r folder program tests <<<"$1"
+    # shellcheck disable=SC2086 # several words
+    { run=$work/$BASHPID; run "$folder" "$program" $tests 2>"$work/$BASHPID.time"; } &
+    folders[$!]=$folder programs[$!]=$program
+    [ "$2" = others ] || booting[$!]=yes
+    running=$((running + 1))
+}
+
 # Waits for one of those that run.
 reap() {
     local pid ended=0
@@ -69,20 +81,31 @@ reap() {
     run=$work/$pid
     show "${folders[$pid]}" "${programs[$pid]}"
     [ ! -s "$run.again" ] || printf '%s\t%s\t%s\n' "${folders[$pid]}" "${programs[$pid]}" "$run.again" >>"$work/again"
+    unset "booting[$pid]"
+    running=$((running - 1))
 }
 
 alone=later
 [ "$AT_ONCE" -gt 1 ] || alone=
-declare -A folders programs
-running=0
-while IFS=$'\t' read -r folder program tests; do
-    [ "$running" -lt "$AT_ONCE" ] || { reap; running=$((running - 1)); }
-    # shellcheck disable=SC2086 # several words
-    { run=$work/$BASHPID; run "$folder" "$program" $tests 2>"$work/$BASHPID.time"; } &
-    folders[$!]=$folder programs[$!]=$program
-    running=$((running + 1))
+declare -A folders=() programs=() booting=()
+running=0 guests=() others=()
+while IFS= read -r line; do
+    # Guests take memory, and have times to be ready in.
+    if grep -q -a -F lockgate_vm "$(cut -f 2 <<<"$line")"; then guests+=("$line"); else others+=("$line"); fi
 done <"$LIST"
-for (( ; running > 0; running--)); do reap; done
+while :; do
+    if [ "$running" -lt "$AT_ONCE" ] && [ ${#guests[@]} -gt 0 ] && [ ${#booting[@]} -lt $(((AT_ONCE + 1) / 2)) ]; then
+        start "${guests[0]}" guests
+        guests=("${guests[@]:1}")
+    elif [ "$running" -lt "$AT_ONCE" ] && [ ${#others[@]} -gt 0 ]; then
+        start "${others[0]}" others
+        others=("${others[@]:1}")
+    elif [ "$running" -gt 0 ]; then
+        reap
+    else
+        break
+    fi
+done
 
 alone=
 while IFS=$'\t' read -r folder program again; do
