@@ -40,4 +40,4 @@ run: $(if $(filter file,$(origin PROGRAM)),setup-guests build)
 	@$(PROGRAM) run $(ARGS)
 
 test: setup-guests
-	@./scripts/count-tests.sh $(CARGO) test --workspace --locked --no-fail-fast $$(./scripts/features.sh workspace)
+	@CARGO="$(CARGO)" ./scripts/count-tests.sh ./scripts/test.sh --workspace --locked $$(./scripts/features.sh workspace)

@@ -51,7 +51,7 @@ FILENAME ~ /\.notes$/ {
     next
 }
 
-# Cargo's words, and those of .ci/run-programs.
+# Cargo's words, and those of scripts/run-programs.sh.
 /^ *Running .*-[0-9a-f]+\)$/ {
     program = $NF
     sub(/.*\//, "", program)

@@ -5,4 +5,5 @@ mod docs;
 mod edges;
 mod fuzz_corpus;
 mod licences;
+mod programs;
 mod style;

@@ -209,19 +209,20 @@ fn a_back_end_that_panics_fails_its_chunk_and_no_more() {
 #[test]
 fn a_worker_sleeps_when_a_throttled_function_is_gone() {
     let rig = free_running(1);
-    let config = with_quota(Quota::UNLIMITED.and_requests(1).unwrap());
+    let config = with_quota(Quota::UNLIMITED.and_requests(100).unwrap());
     let function = rig.engine.function(config).unwrap();
     let mut throttled = Client::new(function.lane(0, LaneConfig::default()).unwrap(), 0, 100);
     let _plain = rig.engine.lane(0, LaneConfig::default()).unwrap();
     throttled.fill();
     until("never throttled", || function.counters().throttled > 0);
     function.remove(LONG).unwrap();
-    // Its time comes, and goes by.
-    std::thread::sleep(Duration::from_millis(1100));
-    let before = rig.engine.counters(0).sleeps;
+    // Its time, 10 ms at most, comes and goes by.
+    std::thread::sleep(Duration::from_millis(20));
+    let worker = || rig.engine.cpu_time(0).unwrap();
+    let (before, begin) = (worker(), Instant::now());
     std::thread::sleep(Duration::from_millis(100));
-    let sleeps = rig.engine.counters(0).sleeps - before;
-    assert!(sleeps < 10, "{sleeps} sleeps in a tenth of a second");
+    let (used, of) = (worker() - before, begin.elapsed());
+    assert!(used < of / 10, "{used:?} of CPU time in {of:?}");
 }
 
 /// Each costs its worker tens of microseconds, charged to no tenant. A tenant that

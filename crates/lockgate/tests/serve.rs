@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::Duration;
 
 use crate::common::Desk;
 use crate::vm::guests;
@@ -192,13 +191,15 @@ fn a_killed_guest_leaves_the_device_to_the_next() {
     };
     let before = list().len();
     let mut first = first
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    testing::until(list, |now| now.len() > before + 3);
-    // Somewhere within its work.
-    std::thread::sleep(Duration::from_secs(6));
+    // Within its work: the next measurement follows what it says of the first.
+    let said = BufReader::new(first.stdout.take().unwrap());
+    let mut verified = said.lines().map_while(Result::ok);
+    assert!(verified.any(|line| line.contains("\"verified\":true")));
+    assert!(list().len() > before + 3);
     first.kill().unwrap();
     first.wait().unwrap();
     // What is opened for the first guest and kept is not opened again for the next.

@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::common::{Desk, program};
 use vm::{Cache, Qemu};
@@ -223,8 +226,7 @@ fn ctrl_c_ends_a_program_that_cannot_write() {
         let mut child = started(&desk, &guests, "yes started\n", &["--limit", "300"]);
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 8]).unwrap();
-        // The pipe is full then: the guest writes faster than that.
-        std::thread::sleep(Duration::from_secs(2));
+        testing::until(|| is_full(&stdout), |is_full| *is_full);
         kill_softly(&child);
         assert_eq!(wait_for(&mut child), Some(130));
     });
@@ -269,6 +271,14 @@ fn programs_are_waited_for_whatever_the_parent_ignores() {
         let text = String::from_utf8(listed.stdout).unwrap();
         assert!(text.contains("7.2.99"), "{text}");
     });
+}
+
+/// Whether who writes to this pipe must wait.
+fn is_full(pipe: &ChildStdout) -> bool {
+    let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let end = fs::OpenOptions::new().write(true).open(path).unwrap();
+    let mut polled = [PollFd::new(&end, PollFlags::OUT)];
+    poll(&mut polled, Some(&Timespec::default())).unwrap() == 0
 }
 
 fn kill_softly(child: &Child) {

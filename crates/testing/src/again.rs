@@ -23,6 +23,7 @@ impl Again {
             .env(variable, value)
             // What it lacks is for this process to report.
             .env_remove(crate::note::FILE)
+            .env_remove(crate::time::ALONE)
             .stdout(Stdio::piped())
             .spawn()
             .expect("a test program can be started");

@@ -57,11 +57,17 @@ fn one_line(text: &str) -> String {
 }
 
 /// The harness names a test's thread after it, except where it runs one test at a
-/// time; a thread that a test starts has no name. Then it is a place.
+/// time; a thread that a test starts has no name.
+pub(crate) fn is_named() -> bool {
+    std::thread::current()
+        .name()
+        .is_some_and(|name| name != "main")
+}
+
+/// A place, where the thread does not say which test it runs.
 fn test_name(place: &Location<'_>) -> String {
-    let thread = std::thread::current();
-    match thread.name() {
-        Some(name) if name != "main" => name.to_owned(),
+    match std::thread::current().name() {
+        Some(name) if is_named() => name.to_owned(),
         _ => format!("{}:{}", place.file(), place.line()),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::host::{Snapshot, Use};
-use crate::note::note;
+use crate::note::{self, note};
 
 const REPEATED_MAX: Duration = Duration::from_secs(60);
 
@@ -17,6 +17,10 @@ const HANG: Duration = Duration::from_secs(60);
 /// Held for reading by tests that share the host, for writing by those that have
 /// it alone.
 static HOST: RwLock<()> = RwLock::new(());
+
+/// Set to `later` by a runner that has test programs side by side: it runs what wants
+/// the host alone when they have ended.
+pub(crate) const ALONE: &str = "LOCKGATE_TEST_ALONE";
 
 /// Runs the body of a test that needs the host's time, beside others. A body that
 /// panics is run once more, unless it took longer than a minute. Where it panics
@@ -30,12 +34,17 @@ pub fn timed(body: impl FnMut()) {
     tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
 }
 
-/// As [`timed`], with no other test of this program beside it that needs time.
+/// As [`timed`], with no other test beside it that needs time. Where other test programs
+/// run, it only says so, and `scripts/run-programs.sh` runs it after them.
 ///
 /// # Panics
 /// As [`timed`].
 #[track_caller]
 pub fn alone(body: impl FnMut()) {
+    if std::env::var(ALONE).is_ok_and(|when| when == "later") && note::is_named() {
+        note("alone", "beside other programs it does not run");
+        return;
+    }
     let _alone = HOST.write().unwrap_or_else(PoisonError::into_inner);
     tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
 }

@@ -317,7 +317,11 @@ impl Daemon {
 
     fn holdings(&self) -> Holdings {
         let folder = PathBuf::from(format!("/proc/{}", self.process.as_ref().unwrap().id()));
-        let count = |of: &str| std::fs::read_dir(folder.join(of)).unwrap().count() as u64;
+        let all = |of: &str| std::fs::read_dir(folder.join(of)).unwrap();
+        let opened = all("fd").filter_map(|file| file.unwrap().path().read_link().ok());
+        // Its state is written again and again: open now and then.
+        let kept = opened.filter(|file| !file.starts_with(self.folder.path()));
+        let files = kept.count() as u64;
         let status = std::fs::read_to_string(folder.join("status")).unwrap();
         let rss = status
             .lines()
@@ -330,8 +334,8 @@ impl Daemon {
             look: state.first().copied().unwrap_or(0),
             held: state.get(1).copied().unwrap_or(u64::MAX),
             panics: state.get(2).copied().unwrap_or(0),
-            files: count("fd"),
-            threads: count("task"),
+            files,
+            threads: all("task").count() as u64,
             rss_kb: rss.trim().trim_end_matches(" kB").parse().unwrap(),
         }
     }
