@@ -123,11 +123,15 @@ fn use_of(
     if link.xdp {
         return Ok(Some("runs an XDP program".to_owned()));
     }
-    // Filters and queues end where a device leaves its namespace.
-    let deciders = Deciders::open()?.find(netlink, &[link.index])?;
-    let is_at_it = |one: &&Decider| matches!(one.about, About::Incoming(_) | About::Outgoing(_));
-    if let Some(decider) = deciders.iter().find(is_at_it) {
-        return Ok(Some(format!("has {}, which would be lost", decider.name)));
+    // Filters and queues end where a device leaves its namespace. Only root may list them,
+    // and only root lends.
+    if rustix::process::geteuid().is_root() {
+        let deciders = Deciders::open()?.find(netlink, &[link.index])?;
+        let is_at_it =
+            |one: &&Decider| matches!(one.about, About::Incoming(_) | About::Outgoing(_));
+        if let Some(decider) = deciders.iter().find(is_at_it) {
+            return Ok(Some(format!("has {}, which would be lost", decider.name)));
+        }
     }
     let addresses = netlink.addresses(&link.name)?;
     if let Some((address, bits)) = addresses
