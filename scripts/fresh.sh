@@ -22,6 +22,8 @@ LIMIT_S=${FRESH_LIMIT_S:-7200}
 DEBIAN_LIMIT_S=1200
 # Who has a clone, and Rust that fetches what it builds, has these.
 BASE_PACKAGES=git,make,ca-certificates
+# Of the user there.
+HOME_THERE=/root
 COUNTS='^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
 
 scripts=$(cd "$(dirname "$0")" && pwd)
@@ -65,8 +67,8 @@ in_a_new_shell() {
     while read -r name; do
         kept+=("$name=${!name}")
     done < <(compgen -e | grep -i -E '^(https?|no|all)_proxy$|^CARGO_(HTTP|NET|REGISTR|SOURCE)')
-    env -i HOME=/root USER=root LOGNAME=root SHELL=/bin/bash TERM="${TERM:-dumb}" \
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/root/.cargo/bin \
+    env -i HOME=$HOME_THERE USER=root LOGNAME=root SHELL=/bin/bash TERM="${TERM:-dumb}" \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$HOME_THERE/.cargo/bin \
         "${kept[@]}" "$@"
 }
 
@@ -135,7 +137,7 @@ make_root() {
         fail "mmdebstrap failed: $(tail -n 3 "$work/log")"
     trust_as_here
     install_rust
-    git clone --quiet --no-hardlinks "$repository" "$root/root/lockgate"
+    git clone --quiet --no-hardlinks "$repository" "$root$HOME_THERE/lockgate"
     [ -z "$(git -C "$repository" status --porcelain)" ] || say "what is not committed is not in the clone"
     say "it took $((SECONDS - begun)) s and $(du -sm "$root" | cut -f 1) MiB"
 }
@@ -154,13 +156,13 @@ trust_as_here() {
 # Where rustup puts it; the toolchain itself is this host's, read-only.
 install_rust() {
     local file
-    mkdir -p "$root/root/.cargo/bin"
+    mkdir -p "$root$HOME_THERE/.cargo/bin"
     for file in "$toolchain"/bin/*; do
-        ln -s "/opt/rust/bin/${file##*/}" "$root/root/.cargo/bin/"
+        ln -s "/opt/rust/bin/${file##*/}" "$root$HOME_THERE/.cargo/bin/"
     done
     for file in config config.toml; do
         file=${CARGO_HOME:-$HOME/.cargo}/$file
-        [ ! -f "$file" ] || cp "$file" "$root/root/.cargo/"
+        [ ! -f "$file" ] || cp "$file" "$root$HOME_THERE/.cargo/"
     done
     say "Rust there is this host's $toolchain, read-only; a user has it from rustup"
 }
@@ -219,7 +221,7 @@ tell_counts() {
 
 if [ "${1:-}" = --inside ]; then
     enter "$2" "$3"
-    cd /root/lockgate
+    cd "$HOME_THERE/lockgate"
     in_a_new_shell timeout --kill-after=30 "$LIMIT_S" /bin/bash -c "$4"
     exit
 fi
