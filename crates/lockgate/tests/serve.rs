@@ -173,6 +173,10 @@ fn stock_guest() {
 /// QEMU is killed under load; another guest has the device then.
 #[test]
 fn a_killed_guest_leaves_the_device_to_the_next() {
+    testing::timed(killed_guest);
+}
+
+fn killed_guest() {
     let desk = Desk::new();
     let Some(mut first) = guest(&desk) else {
         return;

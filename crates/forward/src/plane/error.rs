@@ -4,7 +4,6 @@ use net::device::DeviceError;
 use net::journal::JournalError;
 use sys::failure::Failure;
 
-#[cfg(feature = "bpf")]
 use crate::router::RouterError;
 use crate::topology::NetworkError;
 
@@ -42,7 +41,6 @@ impl PlaneError {
         }
     }
 
-    #[cfg(feature = "bpf")]
     pub(super) fn forwarding(what: String) -> impl FnOnce(RouterError) -> Self {
         move |error| match error.lacks() {
             Some(remedy) => Self::NotSupported { what, remedy },

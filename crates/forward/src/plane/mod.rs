@@ -10,6 +10,7 @@ mod control;
 mod error;
 mod plan;
 mod port;
+mod programs;
 mod show;
 mod standing;
 

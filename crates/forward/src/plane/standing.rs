@@ -11,11 +11,8 @@ use super::PlaneError;
 use super::control::{self, Running};
 use super::plan::{BRIDGE, Forwarding, Plan, RoutePlan, RouterPlan, Source};
 use super::port::{self, Place, Port};
+use super::programs::OnPorts;
 use super::show::{DeciderShown, PortShown, RouterShown, XdpShown};
-#[cfg(feature = "bpf")]
-use crate::router::Firewall;
-#[cfg(feature = "bpf")]
-use crate::router::xdp::Standing as Programs;
 use crate::topology::NetworkError;
 
 /// `RT_TABLE_MAIN`, which XDP follows besides what rules say.
@@ -33,7 +30,6 @@ pub struct Plane {
 
 struct Router {
     control: Option<Running>,
-    #[cfg(feature = "bpf")]
     programs: Option<OnPorts>,
     ports: BTreeMap<String, Port>,
     /// Those that were set.
@@ -41,14 +37,6 @@ struct Router {
     /// What it became last, as a whole.
     plan: RouterPlan,
     namespace: Namespace,
-}
-
-/// Programs, and how they were started.
-#[cfg(feature = "bpf")]
-struct OnPorts {
-    programs: Programs<xdp::path::Fib>,
-    links: Vec<String>,
-    firewall: Firewall,
 }
 
 impl Plane {
@@ -301,7 +289,6 @@ impl Router {
         let namespace = Namespace::create(journal, &format!("lockgate-{name}"))?;
         Ok(Self {
             control: None,
-            #[cfg(feature = "bpf")]
             programs: None,
             ports: BTreeMap::new(),
             routes: BTreeSet::new(),
@@ -395,7 +382,6 @@ impl Router {
     }
 
     /// The XDP program, where it is wanted: on these ports and no others.
-    #[cfg(feature = "bpf")]
     fn forward(
         &mut self,
         name: &str,
@@ -404,19 +390,14 @@ impl Router {
     ) -> Result<(), PlaneError> {
         let is_wanted = wanted.path == Forwarding::Xdp;
         let links: Vec<String> = self.ports.keys().cloned().collect();
-        let are_others = |on: &OnPorts| on.links != links || on.firewall != wanted.firewall;
+        let are_others = |on: &OnPorts| !on.are_as(&links, wanted.firewall);
         if !is_wanted || self.programs.as_ref().is_some_and(are_others) {
             self.stop_programs();
         }
         if is_wanted && self.programs.is_none() && !links.is_empty() {
-            let firewall = wanted.firewall;
-            let started = Programs::fib_cached(&self.namespace, links.clone(), firewall);
-            let started = started.map_err(PlaneError::forwarding(format!("router {name}: XDP")));
-            self.programs = Some(OnPorts {
-                programs: started?,
-                links,
-                firewall,
-            });
+            let started = OnPorts::start(&self.namespace, links, wanted.firewall);
+            let of = PlaneError::forwarding(format!("router {name}: XDP"));
+            self.programs = Some(started.map_err(of)?);
         }
         if self.plan.firewall != wanted.firewall {
             changes.push(format!("firewall {}", wanted.firewall.name()));
@@ -427,24 +408,8 @@ impl Router {
         Ok(())
     }
 
-    #[cfg(not(feature = "bpf"))]
-    fn forward(
-        &mut self,
-        _: &str,
-        wanted: &RouterPlan,
-        changes: &mut Vec<String>,
-    ) -> Result<(), PlaneError> {
-        if self.plan.path != wanted.path {
-            changes.push(format!("path {}", wanted.path.name()));
-        }
-        Ok(())
-    }
-
     fn stop_programs(&mut self) {
-        #[cfg(feature = "bpf")]
-        {
-            self.programs = None;
-        }
+        self.programs = None;
     }
 
     /// Who receives. XDP programs that are new on a port have new threads.
@@ -545,44 +510,19 @@ impl Router {
         })
     }
 
-    #[cfg(feature = "bpf")]
     fn xdp(&self) -> Option<XdpShown> {
-        let programs = &self.programs.as_ref()?.programs;
-        Some(XdpShown::of(programs.counters("xdp")))
+        self.programs.as_ref().map(OnPorts::counters)
     }
 
     /// Of the frames that came in by that link.
-    #[cfg(feature = "bpf")]
     fn xdp_of(&self, index: u32) -> Option<XdpShown> {
-        let programs = &self.programs.as_ref()?.programs;
-        Some(XdpShown::of(programs.counters_of(index).transpose()?))
+        self.programs.as_ref()?.counters_of(index)
     }
 
     /// What else decides about frames that XDP would forward.
-    #[cfg(feature = "bpf")]
     fn deciders(&self, netlink: &mut Netlink) -> Result<Vec<DeciderShown>, NetworkError> {
-        let Some(on) = &self.programs else {
-            return Ok(Vec::new());
-        };
-        let links = netlink.links()?;
-        let deciders = on.programs.deciders();
-        let shown = |one| DeciderShown::of(one, on.firewall, &links);
-        Ok(deciders.iter().map(shown).collect())
-    }
-
-    #[cfg(not(feature = "bpf"))]
-    fn deciders(&self, _: &mut Netlink) -> Result<Vec<DeciderShown>, NetworkError> {
-        Ok(Vec::new())
-    }
-
-    #[cfg(not(feature = "bpf"))]
-    fn xdp_of(&self, _: u32) -> Option<XdpShown> {
-        None
-    }
-
-    #[cfg(not(feature = "bpf"))]
-    fn xdp(&self) -> Option<XdpShown> {
-        None
+        let programs = self.programs.as_ref();
+        programs.map_or(Ok(Vec::new()), |on| on.deciders(netlink))
     }
 
     fn control_words(&mut self) -> String {

@@ -16,11 +16,21 @@ const HEADER_BYTES: usize = 20;
 /// `TCA_KIND`.
 const KIND: u16 = 1;
 
-/// Where filters stand: `TC_H_CLSACT` with `TC_H_MIN_INGRESS` or `…_EGRESS`.
+/// Where filters stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
-    Ingress = 0xffff_fff2,
-    Egress = 0xffff_fff3,
+    Ingress,
+    Egress,
+}
+
+impl Hook {
+    /// `TC_H_CLSACT` with `TC_H_MIN_INGRESS` or `…_EGRESS`.
+    fn parent(self) -> u32 {
+        match self {
+            Self::Ingress => 0xffff_fff2,
+            Self::Egress => 0xffff_fff3,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +61,7 @@ impl Traffic {
 
     pub fn has_filters(&mut self, interface: u32, hook: Hook) -> Result<bool, NetlinkError> {
         let what = "list the filters of a link";
-        let filters = self.list(what, FILTERS, interface, hook as u32, |_| Some(()));
+        let filters = self.list(what, FILTERS, interface, hook.parent(), |_| Some(()));
         match filters {
             // The link, or what had them, went meanwhile: that is told.
             Err(error) if error.is_absent() => Ok(false),

@@ -56,7 +56,7 @@ fn with_adaptive(value: f64, point: &BTreeMap<String, Dimension>) -> f64 {
 fn what_a_device_saves_is_told_and_judged() {
     let (headline, notes, targets) = told(|point| with_adaptive(2.0, point));
     for device in ["512 B", "4 KiB", "16 KiB", "64 KiB"] {
-        let said = format!("{device} at depth 16 2.00× (2.00 to 2.00)");
+        let said = format!(" {device} at depth 16 2.00× (2.00 to 2.00)");
         assert_eq!(headline.matches(&said).count(), 2, "{headline}");
     }
     assert!(notes.contains("the guest 2.00 times a request"), "{notes}");
