@@ -446,7 +446,7 @@ mod tests {
 
     fn any_algorithms() -> impl Strategy<Value = List<Name<Algorithm>>> {
         let one = proptest::sample::select(Algorithm::ALL.to_vec()).prop_map(Name);
-        vec(one, 1..3).prop_map(|names| List::of(names))
+        vec(one, 1..3).prop_map(List::of)
     }
 
     fn any_every() -> impl Strategy<Value = Every> {
