@@ -212,7 +212,12 @@ fn told(there: Migration, before: u64) -> (Option<(Guest, u64)>, Told) {
         }
         Migration::Stayed { guest, reason } => (guest, format!("refused ({reason})"), false),
     };
-    let (words, is_right) = match work(&mut guest, before) {
+    // What the first look sees may have been done before it left.
+    let worked = work(&mut guest, before).and_then(|seen| match seen {
+        Work::Goes(arrived) => work(&mut guest, arrived),
+        ended @ Work::Ended(_) => Ok(ended),
+    });
+    let (words, is_right) = match worked {
         Ok(Work::Goes(after)) => {
             let words = format!(
                 "{how}; it works on: {before} right answers before, {after} after, none wrong"
