@@ -73,7 +73,7 @@ fn four(bytes: &mut [u8]) -> Option<()> {
         return Some(());
     }
     let header_bytes = packet.header_bytes();
-    let is_ours = is_dut(packet.source());
+    let is_ours = is_dut(packet.source()) || is_translated(&packet);
     if is_ours && packet.protocol() == protocol::IGMP {
         return None;
     }
@@ -98,6 +98,20 @@ fn four(bytes: &mut [u8]) -> Option<()> {
     let checksum = checksum::of(&bytes[..header_bytes]);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
     Some(())
+}
+
+/// Whether the DUT made this error, and NAT gave it the address of the packet's destination,
+/// which it sent on to another.
+fn is_translated(packet: &ipv4::Packet<'_>) -> bool {
+    let made = || {
+        let message = icmp::Packet::new(packet.payload()).ok()?;
+        // Cut short, it is no whole packet: its destination is where it always is.
+        let destination = message.payload().get(16..20)?;
+        let is_error =
+            [icmp::v4::DESTINATION_UNREACHABLE, icmp::v4::TIME_EXCEEDED].contains(&message.kind());
+        Some(is_error && destination == packet.source().octets())
+    };
+    packet.protocol() == protocol::ICMPV4 && made().unwrap_or(false)
 }
 
 fn clear_times(options: &mut [u8]) {
