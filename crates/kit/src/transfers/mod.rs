@@ -162,6 +162,10 @@ pub enum TransfersError {
     Transfer(#[from] TransferError),
     #[error("the system failed")]
     Io(#[from] std::io::Error),
+    #[error(
+        "TCP's congestion control {0} is not for this user: run as root, or add it to net.ipv4.tcp_allowed_congestion_control"
+    )]
+    Congestion(&'static str),
     #[error("a transfer took more than {} s", .0.as_secs())]
     Late(Duration),
     #[error("the server's thread ended before its client")]

@@ -187,8 +187,12 @@ fn prepare(stream: &TcpStream, congestion: Congestion) -> Result<(), TransfersEr
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
-    sockopt::set_tcp_congestion(stream, congestion.name()).map_err(std::io::Error::from)?;
-    Ok(())
+    let name = congestion.name();
+    match sockopt::set_tcp_congestion(stream, name) {
+        // Which ones users may take is the host's decision; its usual one they may.
+        Err(rustix::io::Errno::PERM) => Err(TransfersError::Congestion(name)),
+        set => Ok(set.map_err(std::io::Error::from)?),
+    }
 }
 
 fn fill(stream: &mut impl Write, bytes: u64) -> Result<(), TransfersError> {
