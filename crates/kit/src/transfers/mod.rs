@@ -162,9 +162,7 @@ pub enum TransfersError {
     Transfer(#[from] TransferError),
     #[error("the system failed")]
     Io(#[from] std::io::Error),
-    #[error(
-        "TCP's congestion control {0} is not for this user: run as root, or add it to net.ipv4.tcp_allowed_congestion_control"
-    )]
+    #[error("TCP's congestion control {0} is not for this user")]
     Congestion(&'static str),
     #[error("a transfer took more than {} s", .0.as_secs())]
     Late(Duration),
@@ -306,7 +304,13 @@ impl Transfer {
 }
 
 fn failed(error: TransfersError) -> Stopped {
-    Stopped::failed(error)
+    match error {
+        TransfersError::Congestion(name) => Stopped::NotSupported {
+            what: format!("TCP with congestion control {name}, which is not for this user"),
+            remedy: "run as root, or add it to net.ipv4.tcp_allowed_congestion_control".to_owned(),
+        },
+        error => Stopped::failed(error),
+    }
 }
 
 /// How long transfers go on.

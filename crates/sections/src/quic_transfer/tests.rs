@@ -51,8 +51,8 @@ fn every_stack_transfers() {
         let slice = Slice::whole(std::time::Duration::from_millis(5));
         let done = match transfer.run(&identity, transfers::cores(&host), slice) {
             Ok(done) => done,
-            Err(error @ transfers::TransfersError::Congestion(_)) => {
-                return testing::skipped(error);
+            Err(kit::prelude::Stopped::NotSupported { what, remedy }) => {
+                return testing::skipped(format!("{what}; {remedy}"));
             }
             Err(error) => panic!("{subject:?}: {error:?}"),
         };
