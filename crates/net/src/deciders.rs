@@ -237,6 +237,11 @@ impl Unannounced {
             }));
         }
         for held in self.held.values() {
+            // Put there since the links were listed: they do not show it.
+            if let Holds::Xdp { interface } = held {
+                let link = links.iter().find(|link| link.index == *interface);
+                found.extend(link.map(|link| incoming(link, "another XDP program")));
+            }
             if let Holds::Netfilter { family } = held {
                 let of_family = u8::try_from(*family)
                     .map_or_else(|_| Vec::new(), |family| of_family(family).collect());
