@@ -11,11 +11,13 @@
 mod again;
 mod host;
 mod note;
+mod programs;
 mod time;
 
 pub use again::Again;
 pub use host::{Snapshot, Use};
 pub use note::{left_out, skipped, warn};
+pub use programs::has_programs;
 pub use time::{Certain, alone, alone_as_root, noisy, timed, timed_as_root, until};
 
 /// As `assert!(matches!(…))`, and shows the value; `std` has one from Rust 1.96.

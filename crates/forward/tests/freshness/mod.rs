@@ -10,7 +10,6 @@ mod held;
 mod tables;
 
 use std::panic::resume_unwind;
-use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle, sleep};
@@ -36,11 +35,7 @@ const STALE_MAX: Duration = Duration::from_millis(100);
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 fn is_able() -> bool {
-    let found = Command::new("ip").arg("-Version").output().is_ok();
-    if !found {
-        testing::skipped("no 'ip' to set rules with; apt-get install iproute2");
-    }
-    found && is_root()
+    testing::has_programs(&["ip"], "iproute2") && is_root()
 }
 
 type Outcomes = Vec<(&'static str, Outcome)>;

@@ -89,16 +89,16 @@ pub fn route(index: u32, number: u32) -> Route {
     Route::via(first.into(), 25, ip("192.0.2.2"), index)
 }
 
-/// Whether the program `ip` does this in a namespace; `None`, with the reason, where
-/// it is missing.
-pub fn ip_does(namespace: &Namespace, words: &str) -> Option<bool> {
+/// Whether the program `ip` does this in a namespace.
+pub fn ip_does(namespace: &Namespace, words: &str) -> bool {
     let mut command = std::process::Command::new("ip");
     command.args(words.split(' '));
-    match namespace.spawn_process(command) {
-        Ok(mut child) => Some(child.wait().unwrap().success()),
-        Err(_) => {
-            testing::skipped("no program ip; apt-get install iproute2");
-            None
-        }
-    }
+    let mut child = namespace.spawn_process(command).unwrap();
+    child.wait().unwrap().success()
+}
+
+/// Whether that program is here; if not, it reports the test as skipped.
+#[track_caller]
+pub fn has_ip() -> bool {
+    testing::has_programs(&["ip"], "iproute2")
 }

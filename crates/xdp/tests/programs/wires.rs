@@ -14,13 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 pub const BURST: u64 = 200;
 
 pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
-    let look = ["-c", "command -v ip && command -v mount"];
-    if !Command::new("sh")
-        .args(look)
-        .output()
-        .is_ok_and(|found| found.status.success())
-    {
-        testing::skipped("no ip or no mount here; apt-get install iproute2 mount");
+    if !testing::has_programs(&["ip", "mount"], "iproute2 mount") {
         return None;
     }
     thread::scope(|scope| {
