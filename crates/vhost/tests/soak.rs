@@ -315,13 +315,24 @@ impl Daemon {
         self.process = Some(process);
     }
 
-    fn holdings(&self) -> Holdings {
-        let folder = PathBuf::from(format!("/proc/{}", self.process.as_ref().unwrap().id()));
-        let all = |of: &str| std::fs::read_dir(folder.join(of)).unwrap();
-        let opened = all("fd").filter_map(|file| file.unwrap().path().read_link().ok());
+    /// What the system says of it is in this folder.
+    fn process_folder(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}", self.process.as_ref().unwrap().id()))
+    }
+
+    /// What its descriptors are of.
+    fn files(&self) -> Vec<PathBuf> {
+        let all = std::fs::read_dir(self.process_folder().join("fd")).unwrap();
+        let opened = all.filter_map(|file| file.unwrap().path().read_link().ok());
         // Its state is written again and again: open now and then.
-        let kept = opened.filter(|file| !file.starts_with(self.folder.path()));
-        let files = kept.count() as u64;
+        opened
+            .filter(|file| !file.starts_with(self.folder.path()))
+            .collect()
+    }
+
+    fn holdings(&self) -> Holdings {
+        let folder = self.process_folder();
+        let files = self.files().len() as u64;
         let status = std::fs::read_to_string(folder.join("status")).unwrap();
         let rss = status
             .lines()
@@ -335,7 +346,7 @@ impl Daemon {
             held: state.get(1).copied().unwrap_or(u64::MAX),
             panics: state.get(2).copied().unwrap_or(0),
             files,
-            threads: all("task").count() as u64,
+            threads: std::fs::read_dir(folder.join("task")).unwrap().count() as u64,
             rss_kb: rss.trim().trim_end_matches(" kB").parse().unwrap(),
         }
     }
@@ -352,7 +363,9 @@ impl Daemon {
             if now.held == 0 && now.look >= look && is_less {
                 return now;
             }
-            assert!(begin.elapsed() < LONG, "{now:?} is left, of {first:?}");
+            if begin.elapsed() > LONG {
+                panic!("{now:?} is left, of {first:?}: {:?}", self.files());
+            }
             std::thread::sleep(STATE);
         }
     }
