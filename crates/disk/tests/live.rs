@@ -218,7 +218,7 @@ fn the_kernel_reads_what_we_write_and_we_read_what_it_writes() {
         Ok(parts) => parts,
         Err(reason) => return testing::skipped(reason),
     };
-    testing::timed(|| each_reads_the_other(&cache, &qemu, &dmsetup));
+    testing::booting(|| each_reads_the_other(&cache, &qemu, &dmsetup));
 }
 
 fn each_reads_the_other(cache: &Cache, qemu: &Qemu, dmsetup: &HostProgram) {

@@ -220,7 +220,7 @@ fn verified(desk: &Desk, words: &[&str]) -> Option<(Option<i32>, Value)> {
 
 #[test]
 fn a_guest_has_the_cpu_that_is_advised_for_it() {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some((code, own)) = verified(&Desk::new(), &[]) else {
             return;
         };
@@ -233,7 +233,7 @@ fn a_guest_has_the_cpu_that_is_advised_for_it() {
 
 #[test]
 fn what_a_guest_lacks_is_named() {
-    testing::timed(|| {
+    testing::booting(|| {
         // QEMU does not raise this model's CPUID level for XSAVE: no kernel uses it.
         let line = "Westmere,+xsave,+avx,+avx512f";
         let words = ["--cpu", line, "--append", "clearcpuid=aes"];
@@ -271,7 +271,7 @@ fn a_line_that_is_none_is_refused_before_a_guest_is_booted() {
 
 #[test]
 fn a_busy_guest_moves_under_the_cpu_that_is_advised() {
-    testing::timed(|| {
+    testing::booting(|| {
         let ended = Desk::new().line("cpu migrate --without aes");
         if ended.code == Some(4) {
             return testing::skipped(ended.stderr.trim());

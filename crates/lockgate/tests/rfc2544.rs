@@ -259,7 +259,7 @@ cd /tmp
 
 #[test]
 fn cards_with_real_drivers() {
-    testing::timed(|| {
+    testing::booting(|| {
         let cache = match Cache::open_default() {
             Ok(cache) => cache,
             Err(error) => return testing::skipped(error.to_string()),

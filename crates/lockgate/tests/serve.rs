@@ -151,7 +151,7 @@ fn guest(desk: &Desk) -> Option<Command> {
 
 #[test]
 fn a_stock_guest_uses_the_device_and_its_driver_comes_and_goes() {
-    testing::timed(stock_guest);
+    testing::booting(stock_guest);
 }
 
 fn stock_guest() {
@@ -173,7 +173,7 @@ fn stock_guest() {
 /// QEMU is killed under load; another guest has the device then.
 #[test]
 fn a_killed_guest_leaves_the_device_to_the_next() {
-    testing::timed(killed_guest);
+    testing::booting(killed_guest);
 }
 
 fn killed_guest() {

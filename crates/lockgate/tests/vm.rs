@@ -96,7 +96,7 @@ fn kernels_and_qemus_are_listed() {
 
 #[test]
 fn a_script_runs_and_its_status_and_files_come_back() {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(guests) = guests() else { return };
         let desk = Desk::new();
         desk.write("in.txt", "from the host\n");
@@ -133,7 +133,7 @@ fn the_module_enters_a_host_s_kernel_with_leave_only_and_leaves_it() {
         }
         run
         run --load-module true\n";
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(guests) = guests() else { return };
         let kernel = Cache::open_default().unwrap().kernel(None).unwrap().clone();
         let Some(module) = kernel.kspeed else {
@@ -174,7 +174,7 @@ fn what_the_cache_or_qemu_does_not_have_is_the_callers_mistake() {
 
 #[test]
 fn ctrl_c_ends_the_guest() {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(guests) = guests() else { return };
         let desk = Desk::new();
         let mut child = started(&desk, &guests, "echo started\nsleep 100\n", &[]);
@@ -205,7 +205,7 @@ const ENDLESS: &str = "while :; do echo started; sleep 0.1; done\n";
 /// `| head -n 1`: the rest has no reader.
 #[test]
 fn a_script_without_a_reader_ends() {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(guests) = guests() else { return };
         let desk = Desk::new();
         let mut child = started(&desk, &guests, ENDLESS, &["--limit", "300"]);
@@ -220,7 +220,7 @@ fn a_script_without_a_reader_ends() {
 /// A reader who only holds the pipe open does not keep the program from ending.
 #[test]
 fn ctrl_c_ends_a_program_that_cannot_write() {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(guests) = guests() else { return };
         let desk = Desk::new();
         let mut child = started(&desk, &guests, "yes started\n", &["--limit", "300"]);
@@ -234,7 +234,7 @@ fn ctrl_c_ends_a_program_that_cannot_write() {
 
 #[test]
 fn files_come_back_from_a_script_that_was_ended() {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(guests) = guests() else { return };
         let desk = Desk::new();
         let script = "echo so far >/tmp/r\nsleep 300\n";

@@ -68,6 +68,10 @@ fn alone(name: &str, text: &str, check: impl Fn(Ran)) {
     testing::alone(|| run(name, text).into_iter().for_each(&check));
 }
 
+fn booting(name: &str, text: &str, check: impl Fn(Ran)) {
+    testing::booting(|| run(name, text).into_iter().for_each(&check));
+}
+
 fn timed(name: &str, text: &str, check: impl Fn(Ran)) {
     testing::timed(|| run(name, text).into_iter().for_each(&check));
 }
@@ -173,7 +177,7 @@ fn every_arm_of_the_device_is_measured() {
 #[test]
 fn a_guest_has_qemus_device_and_ours_in_turns() {
     let text = "sizes_bytes = [512]\ndepths = [16]\ntasks = [1]\ncontrollers = ['adaptive']\npairs = 2\nseconds = 0.1\nbackend = 'aws-lc'";
-    timed("vcm-guest", text, |ran| {
+    booting("vcm-guest", text, |ran| {
         let arms = "QEMU's device,adaptive,as asked,front-end";
         assert_eq!(
             ran.values("arm"),
@@ -190,7 +194,7 @@ fn a_guest_has_qemus_device_and_ours_in_turns() {
 #[test]
 fn tenants_of_a_device_are_measured_in_both_homes() {
     let text = "guests = [2]\nhostile = ['long', 'work']\nsizes_bytes = [4096]\ncontrollers = ['adaptive']\npairs = 2\nseconds = 0.05\nbackend = 'aws-lc'";
-    timed("vcm-guests", text, |ran| {
+    booting("vcm-guests", text, |ran| {
         for home in ["front-end", "guest"] {
             assert!(ran.is_measured_or_told("home", home), "{home}");
         }
@@ -366,7 +370,7 @@ fn programs_that_are_installed_give_a_figure_for_all_they_are_asked_for() {
 #[test]
 fn every_driver_is_measured_by_every_method() {
     let text = "drivers = ['virtio_crypto_aes_cbc', 'cbc(aes-generic)', 'cryptd(sha256-generic)', 'generic-gcm-aesni']\nsizes_bytes = [512]\ndepth = 8\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.02\npairs = 1";
-    timed("kspeed", text, |ran| {
+    booting("kspeed", text, |ran| {
         for point in ran.points() {
             assert_ne!(point.verdict.validity, Validity::NotSupported, "{point:?}");
             let rate = point.metric("requests_per_s").expect("it was measured");
@@ -407,7 +411,7 @@ fn every_driver_is_measured_by_every_method() {
 #[test]
 fn any_driver_of_the_kernel_is_measured_and_one_it_lacks_is_told() {
     let text = "drivers = ['xts-aes-aesni', 'cryptd(ctr(aes-generic))', 'generic-gcm-aesni', 'cbc-aes-aesni', 'pkcs1pad(rsa-generic,sha256)', 'cbc-aes-vendor']\nmodules = ['xts']\ndestination = 'in-place'\nsizes_bytes = [512]\ndepth = 4\nmethods = ['sync', 'async']\nseconds = 0.02\npairs = 1";
-    timed("kspeed", text, |ran| {
+    booting("kspeed", text, |ran| {
         for point in ran.points() {
             let verdict = &point.verdict;
             if point.dimensions["driver"] == "cbc-aes-vendor".into() {
@@ -430,7 +434,7 @@ fn any_driver_of_the_kernel_is_measured_and_one_it_lacks_is_told() {
 fn guests_encrypt_with_the_drivers_that_they_should_have() {
     let text =
         "modes = ['xts', 'pcbc']\ndirections = ['read']\ndisk_mib = 8\nseconds = 0.1\npairs = 1";
-    timed("disk-guest", text, |ran| {
+    booting("disk-guest", text, |ran| {
         for point in ran.points() {
             assert_ne!(point.verdict.validity, Validity::NotSupported, "{point:?}");
             let speed = point.metric("speed_mb_per_s").expect("it was measured");
@@ -447,7 +451,7 @@ fn guests_encrypt_with_the_drivers_that_they_should_have() {
 fn guests_use_what_their_cpu_model_shows() {
     let text =
         "algorithms = ['sha256']\nsteps = ['baseline', 'aesni', 'avx2', 'avx512']\npairs = 1";
-    timed("cpu-guest", text, |ran| {
+    booting("cpu-guest", text, |ran| {
         let mut drivers = BTreeMap::new();
         for point in ran.points() {
             let of = |name: &str| point.dimensions[name].to_string();

@@ -11,6 +11,7 @@
 mod again;
 mod host;
 mod note;
+mod place;
 mod programs;
 mod time;
 
@@ -18,7 +19,7 @@ pub use again::Again;
 pub use host::{Snapshot, Use};
 pub use note::{left_out, skipped, warn};
 pub use programs::has_programs;
-pub use time::{Certain, alone, alone_as_root, noisy, timed, timed_as_root, until};
+pub use time::{Certain, alone, alone_as_root, booting, noisy, timed, timed_as_root, until};
 
 /// As `assert!(matches!(…))`, and shows the value; `std` has one from Rust 1.96.
 #[macro_export]

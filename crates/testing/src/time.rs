@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::host::{Snapshot, Use};
 use crate::note::{self, note};
+use crate::place::Place;
 
 const REPEATED_MAX: Duration = Duration::from_secs(60);
 
@@ -22,16 +23,33 @@ static HOST: RwLock<()> = RwLock::new(());
 /// the host alone when they have ended.
 pub(crate) const ALONE: &str = "LOCKGATE_TEST_ALONE";
 
+/// Whether a runner runs again, alone, what is inconclusive here.
+fn runs_again() -> bool {
+    std::env::var(ALONE).is_ok_and(|when| when == "later") && note::is_named()
+}
+
 /// Runs the body of a test that needs the host's time, beside others. A body that
 /// panics is run once more, unless it took longer than a minute. Where it panics
-/// again, and the host was busy each time, the test is inconclusive.
+/// again, and the host was busy each time, the test is inconclusive. Where other test
+/// programs run, `scripts/run-programs.sh` runs it once more, after them, instead.
 ///
 /// # Panics
 /// As the body does, where the host was quiet, or of what is [`Certain`].
 #[track_caller]
 pub fn timed(body: impl FnMut()) {
     let _shared = HOST.read().unwrap_or_else(PoisonError::into_inner);
-    tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
+    tell(conclude(body, Snapshot::until_now, Repeats::now()));
+}
+
+/// As [`timed`], for a test that boots guests: at most as many at once as the host has
+/// CPUs, whichever programs they are of.
+///
+/// # Panics
+/// As [`timed`].
+#[track_caller]
+pub fn booting(body: impl FnMut()) {
+    let _place = Place::take();
+    timed(body);
 }
 
 /// As [`timed`], with no other test beside it that needs time. Where other test programs
@@ -41,12 +59,12 @@ pub fn timed(body: impl FnMut()) {
 /// As [`timed`].
 #[track_caller]
 pub fn alone(body: impl FnMut()) {
-    if std::env::var(ALONE).is_ok_and(|when| when == "later") && note::is_named() {
+    if runs_again() {
         note("alone", "beside other programs it does not run");
         return;
     }
     let _alone = HOST.write().unwrap_or_else(PoisonError::into_inner);
-    tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
+    tell(conclude(body, Snapshot::until_now, Repeats::now()));
 }
 
 /// As [`timed`], for a test that needs root's rights: without them it is skipped.
@@ -165,15 +183,39 @@ impl Failure {
     }
 }
 
-fn conclude(
-    mut body: impl FnMut(),
-    used: impl Fn(&Snapshot) -> Use,
-    repeated_max: Duration,
-) -> End {
+/// Which failures are tried once more, at once.
+#[derive(Clone, Copy)]
+struct Repeats {
+    took_max: Duration,
+    /// Those, too, that a busy host excuses.
+    excused: bool,
+}
+
+impl Repeats {
+    const USUAL: Self = Self {
+        took_max: REPEATED_MAX,
+        excused: true,
+    };
+
+    fn now() -> Self {
+        Self {
+            excused: !runs_again(),
+            ..Self::USUAL
+        }
+    }
+
+    fn includes(self, failure: &Failure) -> bool {
+        failure.took <= self.took_max
+            && !failure.payload.is::<Certain>()
+            && (self.excused || !failure.is_excused())
+    }
+}
+
+fn conclude(mut body: impl FnMut(), used: impl Fn(&Snapshot) -> Use, repeats: Repeats) -> End {
     let Err(mut failure) = attempt(&mut body, &used) else {
         return End::Held;
     };
-    if failure.took <= repeated_max && !failure.payload.is::<Certain>() {
+    if repeats.includes(&failure) {
         let first = format!("{}: {}", failure.text(), failure.used);
         let was_excused = failure.is_excused();
         failure = match attempt(&mut body, &used) {
@@ -232,14 +274,14 @@ mod tests {
 
     /// How a test ends whose body fails this often, with the host's state each time;
     /// and how often the body ran.
-    fn ends(failures: usize, host: [Use; 2], repeated_max: Duration) -> (Ended, usize) {
+    fn ends(failures: usize, host: [Use; 2], repeats: Repeats) -> (Ended, usize) {
         let runs = Cell::new(0);
         let body = || {
             runs.set(runs.get() + 1);
             assert!(runs.get() > failures, "run {}", runs.get());
         };
         let used = |_: &Snapshot| host[runs.get() - 1];
-        let ended = catch_unwind(AssertUnwindSafe(|| conclude(body, used, repeated_max)));
+        let ended = catch_unwind(AssertUnwindSafe(|| conclude(body, used, repeats)));
         let ended = match ended {
             Err(_) => Failed,
             Ok(End::Held) => Held,
@@ -258,24 +300,38 @@ mod tests {
     #[test]
     fn a_body_that_holds_runs_once() {
         for host in [QUIET, BUSY] {
-            assert_eq!(ends(0, [host; 2], REPEATED_MAX), (Held, 1));
+            assert_eq!(ends(0, [host; 2], Repeats::USUAL), (Held, 1));
         }
     }
 
     #[test]
     fn a_failure_is_tried_once_more() {
         for host in [QUIET, BUSY] {
-            assert_eq!(ends(1, [host; 2], REPEATED_MAX), (Repeated, 2));
+            assert_eq!(ends(1, [host; 2], Repeats::USUAL), (Repeated, 2));
         }
-        assert_eq!(ends(1, [QUIET; 2], Duration::ZERO), (Failed, 1));
-        assert_eq!(ends(1, [BUSY; 2], Duration::ZERO), (Inconclusive, 1));
+        let at_most_none = Repeats {
+            took_max: Duration::ZERO,
+            ..Repeats::USUAL
+        };
+        assert_eq!(ends(1, [QUIET; 2], at_most_none), (Failed, 1));
+        assert_eq!(ends(1, [BUSY; 2], at_most_none), (Inconclusive, 1));
+    }
+
+    #[test]
+    fn what_a_busy_host_excuses_is_left_to_a_runner() {
+        let later = Repeats {
+            excused: false,
+            ..Repeats::USUAL
+        };
+        assert_eq!(ends(1, [BUSY; 2], later), (Inconclusive, 1));
+        assert_eq!(ends(1, [QUIET; 2], later), (Repeated, 2));
     }
 
     #[test]
     fn a_second_failure_is_excused_by_a_host_that_was_busy_both_times() {
-        assert_eq!(ends(9, [BUSY, BUSY], REPEATED_MAX), (Inconclusive, 2));
+        assert_eq!(ends(9, [BUSY, BUSY], Repeats::USUAL), (Inconclusive, 2));
         for host in [[QUIET, QUIET], [BUSY, QUIET], [QUIET, BUSY]] {
-            assert_eq!(ends(9, host, REPEATED_MAX), (Failed, 2), "{host:?}");
+            assert_eq!(ends(9, host, Repeats::USUAL), (Failed, 2), "{host:?}");
         }
     }
 
@@ -287,7 +343,7 @@ mod tests {
                 runs.set(runs.get() + 1);
                 crate::certainly!(runs.get() > 9, "{} is not more than 9", runs.get());
             };
-            let conclude = || conclude(body, |_| host, REPEATED_MAX);
+            let conclude = || conclude(body, |_| host, Repeats::USUAL);
             let payload = catch_unwind(AssertUnwindSafe(conclude)).expect_err("it fails");
             let certain = payload.downcast_ref::<Certain>().expect("it is certain");
             assert_eq!(certain.0, "1 is not more than 9");
@@ -297,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_measures_may_say_that_the_host_was_busy() {
-        let conclude = || conclude(|| noisy("a pause of 12 ms"), |_| QUIET, REPEATED_MAX);
+        let conclude = || conclude(|| noisy("a pause of 12 ms"), |_| QUIET, Repeats::USUAL);
         let end = catch_unwind(AssertUnwindSafe(conclude)).expect("it does not fail");
         assert!(matches!(end, End::Inconclusive(why) if why.starts_with("a pause of 12 ms; ")));
     }

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use lockgate_vm::image::Image;
@@ -49,11 +48,10 @@ fn skipped(reason: &str) -> Option<Lab> {
     None
 }
 
-/// Runs a test that boots guests: it needs the host's time, and a place.
+/// Runs a test that boots guests.
 pub fn booting(test: impl Fn(&Lab)) {
-    testing::timed(|| {
+    testing::booting(|| {
         let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
         test(&lab);
     });
 }
@@ -71,26 +69,4 @@ pub fn printed(guest: &mut Guest, script: &str) -> String {
     let outcome = guest.run(&Run::new(script)).unwrap();
     assert_eq!(outcome.status, 0, "{script}: {}", outcome.text());
     outcome.text().trim().to_owned()
-}
-
-/// At most two guests at once: the machines that run these tests are small.
-pub struct Place;
-
-static TAKEN: Mutex<u32> = Mutex::new(0);
-static FREED: Condvar = Condvar::new();
-
-impl Place {
-    pub fn take() -> Self {
-        let taken = TAKEN.lock().unwrap();
-        let mut taken = FREED.wait_while(taken, |taken| *taken >= 2).unwrap();
-        *taken += 1;
-        Self
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        *TAKEN.lock().unwrap() -= 1;
-        FREED.notify_one();
-    }
 }

@@ -3,7 +3,7 @@
 use lockgate_vm::Guest;
 use lockgate_vm::image::Image;
 
-use crate::common::{Lab, Place, booting, printed, small};
+use crate::common::{booting, printed, small};
 
 #[test]
 fn three_guests_do_not_know_of_each_other() {
@@ -25,15 +25,13 @@ fn three_guests_do_not_know_of_each_other() {
 
 #[test]
 fn every_qemu_and_every_kernel_boots() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
+    booting(|lab| {
         let kernels = lab.cache.kernels();
         // The first of both is booted by most other tests.
         for number in 1..lab.qemus.len().max(kernels.len()) {
             let qemu = &lab.qemus[number.min(lab.qemus.len() - 1)];
             let kernel = &kernels[number.min(kernels.len() - 1)];
             let image = Image::new(&lab.cache, kernel).build().unwrap();
-            let _place = Place::take();
             let mut guest = Guest::boot(qemu, kernel, &image, &small()).unwrap();
             println!(
                 "QEMU {:?}, kernel {}: ready in {:?}",
