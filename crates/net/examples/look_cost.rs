@@ -1,6 +1,6 @@
-//! What it costs an XDP router to look for what decides about its frames: CPU time of a
-//! look for what the kernel does not tell of, and its share of a CPU at one look in 15 ms.
-//! Nothing decides. Needs root.
+//! Measures what an XDP router pays to look for what decides about its frames: the CPU
+//! time of a look for what the kernel does not announce, and its share of a CPU at one
+//! look in 15 ms. Nothing decides here. Needs root.
 //!
 //!   cargo run --release --package lockgate-net --example look_cost [LINKS]
 

@@ -1,9 +1,9 @@
-//! What else on this host decides about frames that pass from link to link, besides the
-//! tables of routes: netfilter, traffic control, IPsec policies, BPF programs of others.
+//! Finds what else on this host, besides routes, decides about frames that pass from link
+//! to link: netfilter, traffic control, IPsec policies, BPF programs of others.
 //! Whoever forwards frames in the kernel's place must leave those frames to the kernel.
 //!
-//! Nftables, traffic control and IPsec tell of changes ([`crate::monitor::Topic`]); of the
-//! others nobody does: [`Deciders::have_changed`] is to be asked.
+//! Nftables, traffic control and IPsec announce changes ([`crate::monitor::Topic`]). The
+//! others do not: [`Deciders::have_changed`] must be asked.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -70,7 +70,7 @@ pub struct Deciders {
     before: Unannounced,
 }
 
-/// What may change without a word.
+/// What may change without an announcement.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Unannounced {
     /// Names of the tables of iptables-legacy, IPv4 and IPv6.
@@ -130,7 +130,7 @@ impl Deciders {
         Ok(found)
     }
 
-    /// Whether something that nobody tells of has changed since the last
+    /// Whether something that is not announced has changed since the last
     /// [`find`](Self::find).
     pub fn have_changed(&mut self) -> Result<bool, Failure> {
         Ok(self.unannounced()? != self.before)
@@ -210,7 +210,7 @@ fn hooks_of(discipline: &Discipline, link: &Link) -> Vec<(Hook, Decider)> {
 }
 
 impl Discipline {
-    /// Whether somebody decided that it stands there, and it may drop or delay. A link
+    /// Whether somebody put it there, and it may drop or delay. A link
     /// gets its first one from the kernel, without a handle.
     fn has_say(&self) -> bool {
         self.handle != 0 && !WITHOUT_SAY.contains(&&self.kind[..])

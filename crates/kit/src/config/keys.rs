@@ -478,7 +478,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: testing::cases(512, 100_000), failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What is printed is read again as the same, whatever it looks like.
+        /// A printed value is read as the same value again, whatever it looks like.
         #[test]
         fn flags_mean_what_they_were_printed_from(own in any_every()) {
             let printed = flags(&own);

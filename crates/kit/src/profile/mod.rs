@@ -12,8 +12,9 @@ use symbols::Symbols;
 
 /// Samples a second on each CPU: an interrupt takes some microseconds, 1% at most.
 const RATE_HZ: u64 = 2000;
-/// Of a power of two; 24 bytes a sample: 40 s of them.
-const BUFFER_PAGES: usize = 512;
+/// Of a power of two; 24 bytes a sample: 40 s of them. The kernel tells of what it lost
+/// with the next sample for which there is room again, so that nothing tells of the end.
+const BUFFER_BYTES: usize = 2 << 20;
 
 const RECORD_LOST: u32 = 2;
 const RECORD_SAMPLE: u32 = 9;
@@ -96,7 +97,7 @@ impl Profiler {
             builder.any_pid().one_cpu(cpu).include_kernel();
             builder.sample_frequency(RATE_HZ);
             builder.sample(SampleFlag::IP | SampleFlag::TID);
-            builder.build()?.sampled(BUFFER_PAGES)
+            builder.build()?.sampled(BUFFER_BYTES)
         });
         Ok(Self {
             samplers: samplers.collect::<io::Result<_>>()?,

@@ -15,19 +15,24 @@ fn profile(mut work: impl FnMut() + Send) -> Option<Profile> {
     };
     let run = || {
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let worker = scope.spawn(|| {
                 sys::affinity::pin_to(cpu).unwrap();
                 let begin = Instant::now();
                 while begin.elapsed() < Duration::from_millis(400) {
                     work();
                 }
+                sys::clock::thread_cpu()
             });
-        });
+            worker.join().unwrap()
+        })
     };
-    let ((), profile) = profiler.around(run).unwrap();
-    if profile.samples() < 50 {
-        testing::noisy(format!("{} samples in 0.4 s", profile.samples()));
-    }
+    let (used, profile) = profiler.around(run).unwrap();
+    // None is lost without a word.
+    let expected = used.as_secs_f64() * RATE_HZ as f64;
+    assert!(
+        profile.samples() as f64 > 0.7 * expected,
+        "{profile:?} in {used:?}"
+    );
     Some(profile)
 }
 

@@ -51,7 +51,7 @@ fn with_adaptive(value: f64, point: &BTreeMap<String, Dimension>) -> f64 {
     }
 }
 
-/// What CPU time a request takes the device decides the target.
+/// The CPU time that a request takes the device decides whether the target is met.
 #[test]
 fn what_a_device_saves_is_told_and_judged() {
     let (headline, notes, targets) = told(|point| with_adaptive(2.0, point));

@@ -32,7 +32,7 @@ pub struct Description {
 }
 
 impl Describer {
-    /// Of a router with these links: its ports, or VLANs on them. The calling thread must
+    /// Describes a router with these links: its ports, or VLANs on them. The calling thread must
     /// be inside, and whoever asks what it makes.
     pub fn of(
         namespace: &Namespace,
@@ -57,7 +57,7 @@ impl Describer {
         Settings::open(&self.namespace, self.links.iter().map(String::as_str))
     }
 
-    /// Whether something decides, or no longer, that the kernel tells of no change of.
+    /// Whether those that decide have changed where the kernel announces no change.
     pub fn have_deciders_changed(&mut self) -> Result<bool, Failure> {
         self.deciders.have_changed()
     }
