@@ -28,7 +28,8 @@ impl Place {
     }
 
     fn at(folder: &Path, number: usize) -> Option<Self> {
-        let file = File::create(folder.join(number.to_string())).unwrap();
+        let file = File::create(folder.join(number.to_string()));
+        let file = file.expect("the folder is ours to write in");
         match file.try_lock() {
             Ok(()) => Some(Self { _locked: file }),
             Err(TryLockError::WouldBlock) => None,
@@ -42,7 +43,7 @@ fn folder() -> PathBuf {
     let folder = temp_dir().join(format!("lockgate-test-guests-{user}"));
     // It may be there.
     let _ = fs::create_dir(&folder);
-    let found = fs::symlink_metadata(&folder).unwrap();
+    let found = fs::symlink_metadata(&folder).expect("it is there");
     let is_own = found.is_dir() && found.uid() == user;
     assert!(is_own, "{} is not of user {user}", folder.display());
     folder
