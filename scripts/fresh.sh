@@ -195,7 +195,7 @@ run() {
     # the shell has its background ignore.
     set -m
     unshare --mount --propagation private \
-        "$scripts/fresh.sh" --inside "$root" "$toolchain" "$1" </dev/null >"$work/pipe" 2>&1 &
+        "$scripts/fresh.sh" --inside "$root" "$toolchain" "$1" </dev/null >"$work/pipe" 2>&1 9>&- &
     set +m
     wait $! || ended=$?
     # What it left behind would keep the CPUs from the next command, and the pipe open.
