@@ -13,7 +13,7 @@ set -uo pipefail
 LIST=$1
 shift
 THROUGH=("$@")
-SLOWEST=24
+SLOWEST=8
 # Tests wait more than they compute.
 AT_ONCE=${LOCKGATE_TEST_PROGRAMS:-$(($(nproc) < 4 ? 2 * $(nproc) : 8))}
 NOTES=${LOCKGATE_TEST_NOTES:-/dev/null}

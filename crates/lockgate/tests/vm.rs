@@ -273,7 +273,7 @@ fn programs_are_waited_for_whatever_the_parent_ignores() {
     });
 }
 
-/// Whether a writer to this pipe must wait.
+/// Tells whether a writer to this pipe must wait.
 fn is_full(pipe: &ChildStdout) -> bool {
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let end = fs::OpenOptions::new().write(true).open(path).unwrap();

@@ -70,7 +70,7 @@ pub struct Deciders {
     before: Unannounced,
 }
 
-/// What may change without an announcement.
+/// Holds what may change without an announcement.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Unannounced {
     /// Names of the tables of iptables-legacy, IPv4 and IPv6.
@@ -130,7 +130,7 @@ impl Deciders {
         Ok(found)
     }
 
-    /// Whether something that is not announced has changed since the last
+    /// Tells whether something that is not announced has changed since the last
     /// [`find`](Self::find).
     pub fn have_changed(&mut self) -> Result<bool, Failure> {
         Ok(self.unannounced()? != self.before)
@@ -210,8 +210,8 @@ fn hooks_of(discipline: &Discipline, link: &Link) -> Vec<(Hook, Decider)> {
 }
 
 impl Discipline {
-    /// Whether somebody put it there, and it may drop or delay. A link
-    /// gets its first one from the kernel, without a handle.
+    /// Tells whether somebody put it there, and it may drop or delay. A link gets its
+    /// first one from the kernel, without a handle.
     fn has_say(&self) -> bool {
         self.handle != 0 && !WITHOUT_SAY.contains(&&self.kind[..])
     }

@@ -1,6 +1,6 @@
 use std::env::temp_dir;
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::{available_parallelism, sleep};
 use std::time::Duration;
@@ -41,8 +41,8 @@ impl Place {
 fn folder() -> PathBuf {
     let user = rustix::process::geteuid().as_raw();
     let folder = temp_dir().join(format!("lockgate-test-guests-{user}"));
-    // It may be there.
-    let _ = fs::create_dir(&folder);
+    // It may be there. Nobody else may hold a lock in it.
+    let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
     let found = fs::symlink_metadata(&folder).expect("it is there");
     let is_own = found.is_dir() && found.uid() == user;
     assert!(is_own, "{} is not of user {user}", folder.display());

@@ -1,18 +1,13 @@
 use std::env::{split_paths, var_os};
+use std::ffi::OsStr;
 
 use crate::skipped;
 
-/// Whether the path has all of these programs; if not, it reports the test as skipped.
-/// `packages` are Debian's that have them, with spaces between.
+/// Tells whether the path has all of these programs; if not, the test is reported as
+/// skipped. `packages` are Debian's that have them, with spaces between.
 #[track_caller]
 pub fn has_programs(names: &[&str], packages: &str) -> bool {
-    let path = var_os("PATH").unwrap_or_default();
-    let is_there = |name: &str| split_paths(&path).any(|folder| folder.join(name).is_file());
-    let missing: Vec<_> = names
-        .iter()
-        .filter(|name| !is_there(name))
-        .copied()
-        .collect();
+    let missing = missing(names, &var_os("PATH").unwrap_or_default());
     let has_all = missing.is_empty();
     if !has_all {
         let missing = missing.join(", ");
@@ -21,12 +16,22 @@ pub fn has_programs(names: &[&str], packages: &str) -> bool {
     has_all
 }
 
+fn missing<'n>(names: &[&'n str], path: &OsStr) -> Vec<&'n str> {
+    let is_there = |name: &str| split_paths(path).any(|folder| folder.join(name).is_file());
+    let missing = names.iter().filter(|name| !is_there(name));
+    missing.copied().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_on_the_path_or_not() {
-        assert!(has_programs(&["sh", "cat"], "dash coreutils"));
+    fn what_the_path_lacks_is_named() {
+        let path = var_os("PATH").unwrap();
+        assert!(missing(&["sh", "cat"], &path).is_empty());
+        let asked = ["no-such-program", "sh", "bin/sh"];
+        assert_eq!(missing(&asked, OsStr::new("/nonexistent")), asked);
+        assert_eq!(missing(&asked[..2], &path), ["no-such-program"]);
     }
 }

@@ -23,7 +23,7 @@ static HOST: RwLock<()> = RwLock::new(());
 /// the host alone when they have ended.
 pub(crate) const ALONE: &str = "LOCKGATE_TEST_ALONE";
 
-/// Whether a runner runs again, alone, what is inconclusive here.
+/// Tells whether a runner runs again, alone, what is inconclusive here.
 fn runs_again() -> bool {
     std::env::var(ALONE).is_ok_and(|when| when == "later") && note::is_named()
 }
@@ -41,8 +41,8 @@ pub fn timed(body: impl FnMut()) {
     tell(conclude(body, Snapshot::until_now, Repeats::now()));
 }
 
-/// As [`timed`], for a test that boots guests: at most as many at once as the host has
-/// CPUs, whichever programs they are of.
+/// Does what [`timed`] does, for a test that boots guests. Tests of all programs boot at
+/// most as many at once as the host has CPUs.
 ///
 /// # Panics
 /// As [`timed`].
@@ -183,11 +183,11 @@ impl Failure {
     }
 }
 
-/// Which failures are tried once more, at once.
+/// The rule by which a failure is tried once more, at once.
 #[derive(Clone, Copy)]
 struct Repeats {
     took_max: Duration,
-    /// Those, too, that a busy host excuses.
+    /// A failure that a busy host excuses is tried again, too.
     excused: bool,
 }
 

@@ -315,12 +315,12 @@ impl Daemon {
         self.process = Some(process);
     }
 
-    /// What the system says of it is in this folder.
+    /// The system describes the process in this folder.
     fn process_folder(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}", self.process.as_ref().unwrap().id()))
     }
 
-    /// What its descriptors are of.
+    /// Lists the files that it has open.
     fn files(&self) -> Vec<PathBuf> {
         let all = std::fs::read_dir(self.process_folder().join("fd")).unwrap();
         let opened = all.filter_map(|file| file.unwrap().path().read_link().ok());

@@ -62,12 +62,12 @@ impl OnPorts {
         self.links == links && self.firewall == firewall
     }
 
-    /// What the program counted on all ports.
+    /// Returns what the program counted on all ports.
     pub(super) fn counters(&self) -> XdpShown {
         XdpShown::of(self.programs.counters("xdp"))
     }
 
-    /// What the program counted of the frames that came in by that link.
+    /// Returns what the program counted of the frames that came in by that link.
     pub(super) fn counters_of(&self, index: u32) -> Option<XdpShown> {
         let counted = self.programs.counters_of(index);
         Some(XdpShown::of(counted.transpose()?))

@@ -12,8 +12,9 @@ use symbols::Symbols;
 
 /// Samples a second on each CPU: an interrupt takes some microseconds, 1% at most.
 const RATE_HZ: u64 = 2000;
-/// Of a power of two; 24 bytes a sample: 40 s of them. The kernel tells of what it lost
-/// with the next sample for which there is room again, so that nothing tells of the end.
+/// The buffer holds 40 s of samples, 24 bytes each; its size is a power of two. The
+/// kernel tells of a loss with the next sample that finds room: a buffer that stays full
+/// tells of none.
 const BUFFER_BYTES: usize = 2 << 20;
 
 const RECORD_LOST: u32 = 2;

@@ -53,7 +53,7 @@ impl Traffic {
         Channel::open(NETLINK_ROUTE).map(Self)
     }
 
-    /// The queueing disciplines of all links.
+    /// Lists the queueing disciplines of all links.
     pub fn disciplines(&mut self) -> Result<Vec<Discipline>, NetlinkError> {
         let what = "list the queueing disciplines";
         self.list(what, DISCIPLINES, 0, 0, discipline)

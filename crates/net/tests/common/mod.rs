@@ -89,7 +89,7 @@ pub fn route(index: u32, number: u32) -> Route {
     Route::via(first.into(), 25, ip("192.0.2.2"), index)
 }
 
-/// Whether the program `ip` does this in a namespace.
+/// Has the program `ip` do this in a namespace, and tells whether it did.
 pub fn ip_does(namespace: &Namespace, words: &str) -> bool {
     let mut command = std::process::Command::new("ip");
     command.args(words.split(' '));
@@ -97,7 +97,7 @@ pub fn ip_does(namespace: &Namespace, words: &str) -> bool {
     child.wait().unwrap().success()
 }
 
-/// Whether that program is here; if not, it reports the test as skipped.
+/// Tells whether that program is here; if not, the test is reported as skipped.
 #[track_caller]
 pub fn has_ip() -> bool {
     testing::has_programs(&["ip"], "iproute2")

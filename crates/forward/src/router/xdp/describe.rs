@@ -32,8 +32,8 @@ pub struct Description {
 }
 
 impl Describer {
-    /// Describes a router with these links: its ports, or VLANs on them. The calling thread must
-    /// be inside, and whoever asks what it makes.
+    /// Describes a router with these links: its ports, or VLANs on them. The calling
+    /// thread must be inside, and so must whoever asks the describer.
     pub fn of(
         namespace: &Namespace,
         links: Vec<String>,
@@ -57,7 +57,7 @@ impl Describer {
         Settings::open(&self.namespace, self.links.iter().map(String::as_str))
     }
 
-    /// Whether those that decide have changed where the kernel announces no change.
+    /// Tells whether those that decide have changed where the kernel announces no change.
     pub fn have_deciders_changed(&mut self) -> Result<bool, Failure> {
         self.deciders.have_changed()
     }

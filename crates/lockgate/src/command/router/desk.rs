@@ -62,8 +62,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// The desks of all files whose routers are up, or were when the program that kept
-    /// them was killed.
+    /// Finds the desks of all files whose routers are up, or were when the program that
+    /// kept them was killed.
     pub fn all() -> Result<Vec<Self>, Failure> {
         let entries = match std::fs::read_dir(FOLDER) {
             Ok(entries) => entries.flatten(),
