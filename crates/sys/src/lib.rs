@@ -7,6 +7,7 @@ pub mod bpf;
 pub mod clock;
 pub mod event;
 pub mod failure;
+pub mod fault;
 pub mod files;
 pub mod kernel;
 pub mod library;

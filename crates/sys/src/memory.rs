@@ -8,12 +8,18 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 
+use crate::fault::Guard;
+
 /// Mapped memory, page-aligned, unmapped on drop: this process's own, or shared with
 /// others.
 #[derive(Debug)]
 pub struct Mapping {
     address: NonNull<u8>,
     len: usize,
+    /// As mapped: whole pages, which may be huge ones.
+    mapped_bytes: usize,
+    /// Of memory that others can take away.
+    guard: Option<Guard>,
     is_shared: bool,
 }
 
@@ -37,9 +43,9 @@ fn memory(len: usize, seals: SealFlags) -> io::Result<OwnedFd> {
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
     #[error(
-        "the memory's owner can shorten it: make it with `memfd_create` and seal it with `F_SEAL_SHRINK` (QEMU: `memory-backend-memfd,seal=on`)"
+        "the file is neither in memory nor on hugetlbfs, so that a touch could wait for its file system: take `memory-backend-memfd`, or a file in /dev/shm or on hugetlbfs"
     )]
-    Unsealed,
+    NoMemory,
     #[error("the memory has {file_bytes} bytes, which is less than the {len} to be mapped")]
     TooShort { len: usize, file_bytes: u64 },
     #[error("the memory cannot be mapped")]
@@ -107,21 +113,29 @@ impl Mapping {
         }
     }
 
-    /// Memory shared with other holders of that descriptor: its first `len` bytes. It
-    /// must not be possible to shorten it: memory of `memfd_create` with the seal
-    /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
+    /// Memory shared with other holders of that descriptor: its first `len` bytes, which
+    /// are in memory (`memfd_create`, a file on tmpfs or hugetlbfs): a touch waits for no
+    /// other file system.
+    ///
+    /// Whoever holds it can shorten it, or punch holes that cannot be filled again. Then
+    /// this mapping [is lost](Self::is_lost), and nothing else happens.
+    ///
+    /// # Errors
+    /// [`ShareError`].
     pub fn shared(memory: BorrowedFd<'_>, len: usize) -> Result<Self, ShareError> {
         Self::shared_at(memory, 0, len)
     }
 
     /// The same, from byte `offset` on, which is a multiple of the page size.
+    ///
+    /// # Errors
+    /// [`ShareError`].
     pub fn shared_at(memory: BorrowedFd<'_>, offset: u64, len: usize) -> Result<Self, ShareError> {
-        // Fails for what cannot be sealed.
-        let seals = rustix::fs::fcntl_get_seals(memory).unwrap_or(SealFlags::empty());
-        if !seals.contains(SealFlags::SHRINK) {
-            return Err(ShareError::Unsealed);
+        // Linux knows seals of these files only. It does not ask a file system for them,
+        // which fstat(2) would, and one in user space need not answer.
+        if rustix::fs::fcntl_get_seals(memory).is_err() {
+            return Err(ShareError::NoMemory);
         }
-        // After the seals, so that the size seen is the size that stays.
         let status = rustix::fs::fstat(memory).map_err(io::Error::from)?;
         let file_bytes = u64::try_from(status.st_size).unwrap_or(0);
         let end = offset.checked_add(len as u64);
@@ -129,15 +143,40 @@ impl Mapping {
             let file_bytes = file_bytes.saturating_sub(offset);
             return Err(ShareError::TooShort { len, file_bytes });
         }
+        // Of hugetlbfs the size of its pages.
+        let page_bytes = usize::try_from(status.st_blksize).unwrap_or(PAGE_BYTES);
         let file = (memory.as_raw_fd(), offset);
-        Ok(Self::map_at(len, libc::MAP_SHARED, file)?)
+        // Huge pages that are not there when they are touched are such a loss, too.
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let mut mapping = Self::map_at(len, flags, file)?;
+        mapping.keep(page_bytes.max(PAGE_BYTES));
+        Ok(mapping)
     }
 
     /// The first `len` bytes of a file of this program's own, shared with whoever opens
-    /// it after this process. Who shortens it ends this process: only for files that
-    /// nobody else may write.
+    /// it after this process. A disk without room for them, and who shortens the file,
+    /// makes it [lost](Self::is_lost).
+    ///
+    /// # Errors
+    /// From `mmap(2)`.
     pub fn own_file(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        Self::map_at(len, libc::MAP_SHARED, (file.as_raw_fd(), 0))
+        let mut mapping = Self::map_at(len, libc::MAP_SHARED, (file.as_raw_fd(), 0))?;
+        mapping.keep(PAGE_BYTES);
+        Ok(mapping)
+    }
+
+    /// Survives faults from now on.
+    fn keep(&mut self, page_bytes: usize) {
+        self.mapped_bytes = self.len.next_multiple_of(page_bytes);
+        let begin = self.address.as_ptr().addr();
+        self.guard = Some(Guard::new(begin, self.mapped_bytes, page_bytes));
+    }
+
+    /// Whether another party took memory away that was touched: what lies there now are
+    /// bytes of this process's own, zero at first, which nobody else sees.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guard::is_lost)
     }
 
     fn map(len: usize, flags: i32, file: i32) -> io::Result<Self> {
@@ -158,6 +197,8 @@ impl Mapping {
         Ok(Self {
             address,
             len,
+            mapped_bytes: len,
+            guard: None,
             is_shared: flags & libc::MAP_SHARED != 0,
         })
     }
@@ -253,6 +294,9 @@ impl Mapping {
 
 const WORD: usize = 8;
 
+/// Of a page that is not a huge one.
+const PAGE_BYTES: usize = 4096;
+
 /// Bytes before the first aligned word of a range, and whole words after it.
 fn split(address: *mut u8, len: usize) -> (usize, usize) {
     let head = (address.addr().wrapping_neg() % WORD).min(len);
@@ -274,9 +318,11 @@ fn word_at<'m>(address: *mut u8) -> &'m AtomicU64 {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        // Before its addresses can be somebody else's.
+        self.guard = None;
         // SAFETY: exactly what `new` mapped; owners of raw addresses into it
         // hold the mapping alive (an `Arc`) while they use them.
-        unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };
+        unsafe { libc::munmap(self.address.as_ptr().cast(), self.mapped_bytes) };
     }
 }
 
@@ -306,32 +352,202 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_can_be_shortened_is_refused() {
-        for seals in [SealFlags::empty(), SealFlags::GROW] {
-            let refused = Mapping::shared(memory(8192, seals).unwrap().as_fd(), 4096);
-            testing::assert_matches!(refused, Err(ShareError::Unsealed));
-        }
+    fn files_that_are_not_memory_and_short_ones_are_refused() {
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         let refused = Mapping::shared(file.as_fd(), 4096);
-        testing::assert_matches!(refused, Err(ShareError::Unsealed));
-        let sealed = sealed(8192).unwrap();
-        let refused = Mapping::shared(sealed.as_fd(), 8193);
-        testing::assert_matches!(
-            refused,
-            Err(ShareError::TooShort {
-                file_bytes: 8192,
-                ..
-            })
+        testing::assert_matches!(refused, Err(ShareError::NoMemory));
+        for seals in [SealFlags::empty(), SealFlags::SHRINK] {
+            let memory = memory(8192, seals).unwrap();
+            let refused = Mapping::shared(memory.as_fd(), 8193);
+            testing::assert_matches!(
+                refused,
+                Err(ShareError::TooShort {
+                    file_bytes: 8192,
+                    ..
+                })
+            );
+            let (one, other) = [4096, 8192]
+                .map(|len| Mapping::shared(memory.as_fd(), len))
+                .into();
+            let (one, other) = (one.unwrap(), other.unwrap());
+            assert!(one.is_shared() && !Mapping::new(1).unwrap().is_shared());
+            one.write(100, b"seen").unwrap();
+            let mut seen = [0; 4];
+            other.read(100, &mut seen).unwrap();
+            assert_eq!(&seen, b"seen");
+        }
+    }
+
+    /// Memory without one seal, and its file.
+    fn unsealed(len: usize) -> (Mapping, OwnedFd) {
+        let memory = memory(len, SealFlags::empty()).unwrap();
+        (Mapping::shared(memory.as_fd(), len).unwrap(), memory)
+    }
+
+    #[test]
+    fn memory_that_is_taken_away_is_lost_and_nothing_else_is() {
+        let pages = 8;
+        let (lost, file) = unsealed(pages * PAGE_BYTES);
+        let (kept, _kept_file) = unsealed(pages * PAGE_BYTES);
+        kept.write(0, b"kept").unwrap();
+        lost.write(0, b"gone").unwrap();
+        let told = crate::event::Event::new().unwrap();
+        crate::fault::tell(Some(told.as_fd()));
+        rustix::fs::ftruncate(&file, 0).unwrap();
+        std::thread::scope(|scope| {
+            for page in 0..pages {
+                let lost = &lost;
+                scope.spawn(move || {
+                    let mut bytes = [1; 4];
+                    lost.read(page * PAGE_BYTES + 8, &mut bytes).unwrap();
+                    assert_eq!(bytes, [0; 4]);
+                    lost.write(page * PAGE_BYTES, b"mine").unwrap();
+                });
+            }
+        });
+        assert!(told.clear());
+        crate::fault::tell(None);
+        let mut bytes = [0; 4];
+        kept.read(0, &mut bytes).unwrap();
+        assert_eq!(
+            (&bytes, lost.is_lost(), kept.is_lost()),
+            (b"kept", true, false)
         );
-        let (one, other) = [4096, 8192]
-            .map(|len| Mapping::shared(sealed.as_fd(), len))
-            .into();
-        let (one, other) = (one.unwrap(), other.unwrap());
-        assert!(one.is_shared() && !Mapping::new(1).unwrap().is_shared());
-        one.write(100, b"seen").unwrap();
-        let mut seen = [0; 4];
-        other.read(100, &mut seen).unwrap();
-        assert_eq!(&seen, b"seen");
+        // Its place in the list is another's now, which is whole.
+        drop(lost);
+        let (next, _next_file) = unsealed(PAGE_BYTES);
+        next.write(0, b"next").unwrap();
+        assert!(!next.is_lost());
+    }
+
+    #[test]
+    fn more_mappings_than_a_block_of_the_list_are_each_guarded() {
+        let mut all: Vec<_> = (0..200).map(|_| unsealed(PAGE_BYTES)).collect();
+        // Every second place is given back and taken anew.
+        all = all.into_iter().step_by(2).collect();
+        all.extend((0..100).map(|_| unsealed(2 * PAGE_BYTES)));
+        for (index, (mapping, file)) in all.iter().enumerate() {
+            if index % 3 == 0 {
+                rustix::fs::ftruncate(file, 0).unwrap();
+            }
+            mapping.read(0, &mut [0; 8]).unwrap();
+        }
+        let lost = all.iter().enumerate();
+        assert!(
+            lost.into_iter()
+                .all(|(index, one)| one.0.is_lost() == (index % 3 == 0))
+        );
+    }
+
+    #[test]
+    fn huge_pages_that_are_not_there_are_lost() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB;
+        let huge = match rustix::fs::memfd_create(c"lockgate-huge", flags) {
+            Ok(huge) => huge,
+            Err(error) => return testing::skipped(&format!("no huge pages: {error}")),
+        };
+        let bytes = 64 << 30;
+        rustix::fs::ftruncate(&huge, bytes as u64).unwrap();
+        // The end is not that of a huge page: the whole is given back all the same.
+        let mapping = Mapping::shared(huge.as_fd(), bytes - 5).unwrap();
+        let last = mapping.mapped_bytes - (2 << 20);
+        assert_eq!(mapping.mapped_bytes, bytes);
+        // Where the machine has some, the first may be there.
+        for at in [0, last, last - 123] {
+            mapping.write(at, &[1; 100]).unwrap();
+        }
+        let pool = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap();
+        assert!(mapping.is_lost() || pool.trim() != "0");
+    }
+
+    #[test]
+    fn a_file_system_in_memory_that_is_full_and_a_poisoned_page_are_lost() {
+        if !rustix::process::geteuid().is_root() {
+            return testing::skipped("a mount and a poisoned page need root");
+        }
+        // Of this thread alone.
+        let own = std::thread::spawn(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = std::ffi::CString::new(folder.path().to_str().unwrap()).unwrap();
+            let none = std::ptr::null();
+            // SAFETY: strings that end; what is mounted goes with the thread's namespace.
+            let mounted = unsafe {
+                libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) == 0
+                    && libc::mount(
+                        none,
+                        c"/".as_ptr(),
+                        none,
+                        libc::MS_REC | libc::MS_PRIVATE,
+                        none.cast(),
+                    ) == 0
+                    && libc::mount(
+                        c"none".as_ptr(),
+                        path.as_ptr(),
+                        c"tmpfs".as_ptr(),
+                        0,
+                        c"size=8k".as_ptr().cast(),
+                    ) == 0
+            };
+            if !mounted {
+                let error = io::Error::last_os_error();
+                return testing::skipped(&format!("no mount here: {error}"));
+            }
+            let file = std::fs::File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(folder.path().join("memory"))
+                .unwrap();
+            file.set_len(1 << 20).unwrap();
+            let mapping = Mapping::shared(file.as_fd(), 1 << 20).unwrap();
+            for page in 0..2 {
+                mapping.write(page * PAGE_BYTES, &[7]).unwrap();
+            }
+            assert!(!mapping.is_lost());
+            mapping.read(2 * PAGE_BYTES, &mut [0]).unwrap();
+            assert!(mapping.is_lost());
+            // SAFETY: unmounted once its users are gone, as a path that ends.
+            unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+        });
+        own.join().unwrap();
+        if std::env::var_os("LOCKGATE_THOROUGH").is_none() {
+            return testing::left_out("a poisoned page, which this machine loses until it boots");
+        }
+        let (mapping, _file) = unsealed(PAGE_BYTES);
+        mapping.write(0, b"poison").unwrap();
+        let address = mapping.address.as_ptr().cast();
+        // SAFETY: a page of this test's own.
+        if unsafe { libc::madvise(address, PAGE_BYTES, libc::MADV_HWPOISON) } != 0 {
+            let error = io::Error::last_os_error();
+            return testing::left_out(&format!("pages cannot be poisoned here: {error}"));
+        }
+        mapping.read(0, &mut [0; 8]).unwrap();
+        assert!(mapping.is_lost());
+    }
+
+    #[test]
+    fn a_fault_elsewhere_ends_the_process_as_ever() {
+        const VARIABLE: &str = "LOCKGATE_SYS_FAULTS_ELSEWHERE";
+        if std::env::var_os(VARIABLE).is_some() {
+            let (guarded, _file) = unsealed(PAGE_BYTES);
+            guarded.write(0, &[1]).unwrap();
+            let file = memory(PAGE_BYTES, SealFlags::empty()).unwrap();
+            let raw = (file.as_raw_fd(), 0);
+            let unguarded = Mapping::map_at(PAGE_BYTES, libc::MAP_SHARED, raw).unwrap();
+            rustix::fs::ftruncate(&file, 0).unwrap();
+            unguarded.read(0, &mut [0; 8]).unwrap();
+            unreachable!("the touch ended the process");
+        }
+        let name = "memory::tests::a_fault_elsewhere_ends_the_process_as_ever";
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact"])
+            .env(VARIABLE, "1")
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!(signal, Some(libc::SIGBUS), "{status}");
     }
 
     #[test]

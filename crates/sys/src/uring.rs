@@ -1,8 +1,10 @@
-//! io_uring with nothing to do: what one trip through its rings costs.
+//! io_uring with nothing to do: what one trip through its rings costs, and an eventfd that
+//! the kernel signals.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
-use io_uring::{IoUring, opcode};
+use io_uring::{IoUring, opcode, register::Restriction};
 
 /// A ring for requests that do nothing (`IORING_OP_NOP`).
 pub struct Nops(IoUring);
@@ -37,9 +39,88 @@ impl Nops {
     }
 }
 
+/// Signals an eventfd that others hold, too, and never waits for it.
+///
+/// Its flags belong to the open file: whoever shares it can clear `O_NONBLOCK` and fill
+/// the counter, and `write(2)` waits. The kernel, which tells by it that a request of this
+/// ring is complete (`IORING_REGISTER_EVENTFD`), does not. The ring takes requests that do
+/// nothing, and no others.
+pub struct EventSignal(IoUring);
+
+impl std::fmt::Debug for EventSignal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EventSignal({})", self.0.as_raw_fd())
+    }
+}
+
+impl EventSignal {
+    /// Takes the eventfd itself; the descriptor may be closed.
+    ///
+    /// # Errors
+    /// `EINVAL` of what is no eventfd; else as [`Nops::new`].
+    pub fn new(event: BorrowedFd<'_>) -> io::Result<Self> {
+        let ring = IoUring::builder().setup_r_disabled().build(2)?;
+        let submitter = ring.submitter();
+        submitter.register_eventfd(event.as_raw_fd())?;
+        let nops = Restriction::sqe_op(opcode::Nop::CODE);
+        submitter.register_restrictions(&mut [nops])?;
+        submitter.register_enable_rings()?;
+        Ok(Self(ring))
+    }
+
+    /// Adds 1 to the counter, unless it is full: whoever reads it is told already.
+    ///
+    /// # Errors
+    /// From `io_uring_enter(2)`, e.g. where a filter forbids it since.
+    #[inline]
+    pub fn signal(&mut self) -> io::Result<()> {
+        let nop = opcode::Nop::new().build();
+        // SAFETY: a NOP has neither a descriptor nor memory that must outlive it.
+        unsafe { self.0.submission().push(&nop) }.map_err(io::Error::other)?;
+        self.0.submit()?;
+        self.0.completion().for_each(drop);
+        Ok(())
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
+    use crate::event::Event;
+
+    fn count(event: &Event) -> u64 {
+        let mut bytes = [0; 8];
+        match rustix::io::read(event, &mut bytes) {
+            Ok(_) => u64::from_ne_bytes(bytes),
+            Err(_) => 0,
+        }
+    }
+
+    #[test]
+    fn an_eventfd_that_blocks_and_is_full_is_not_waited_for() {
+        let event = Event::new().unwrap();
+        let mut signal = match EventSignal::new(event.as_fd()) {
+            Ok(signal) => signal,
+            Err(error) => return testing::skipped(&format!("io_uring is forbidden: {error}")),
+        };
+        signal.signal().unwrap();
+        signal.signal().unwrap();
+        assert_eq!(count(&event), 2);
+        rustix::fs::fcntl_setfl(&event, rustix::fs::OFlags::empty()).unwrap();
+        rustix::io::write(&event, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+        for _ in 0..100 {
+            signal.signal().unwrap();
+        }
+        // The kernel may fill what `write(2)` leaves free: the last one.
+        assert!(count(&event) >= u64::MAX - 1);
+        signal.signal().unwrap();
+        assert_eq!(count(&event), 1);
+        let pipe = std::io::pipe().unwrap();
+        let refused = EventSignal::new(pipe.1.as_fd()).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
+    }
 
     #[test]
     fn every_request_is_reaped_or_io_uring_is_forbidden() {
