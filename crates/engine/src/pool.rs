@@ -12,6 +12,7 @@ use sys::affinity::{PinError, pin_to};
 use sys::clock::{CpuClock, make_timers_exact, now_ns};
 use sys::event::Event;
 use sys::ready::ReadySet;
+use sys::schedule::be_nice;
 use sys::wake::WakeIndex;
 
 use crate::client::Lane;
@@ -22,6 +23,7 @@ use crate::function::{
 use crate::lane::{Closed, LaneConfig, LaneError, lane};
 use crate::resident::{Eviction, Home, Residents};
 use crate::service::Service;
+use crate::standpoint::{Overseer, Standpoint};
 use crate::worker::Worker;
 use crate::worker_lane::WorkerLane;
 
@@ -36,6 +38,8 @@ pub struct WorkerConfig {
     /// Whether clients share its core: a worker that may not sleep (`spin`)
     /// then gives the core up between looks.
     pub is_core_shared: bool,
+    /// How far it yields its CPU to other threads (nice value, 0 to 19).
+    pub nice: i32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +108,7 @@ pub(crate) struct Control<R> {
     commands: Mutex<Result<Vec<Command<R>>, Closed>>,
     slots: Mutex<Slots>,
     pub(crate) tally: WorkerTally,
+    pub(crate) standpoint: Standpoint,
     cpu_clock: OnceLock<CpuClock>,
     rung_ns: AtomicU64,
 }
@@ -120,6 +125,7 @@ impl<R> Control<R> {
             commands: Mutex::new(Ok(Vec::new())),
             slots: Mutex::default(),
             tally: WorkerTally::default(),
+            standpoint: Standpoint::default(),
             cpu_clock: OnceLock::new(),
             rung_ns: AtomicU64::new(0),
         })
@@ -238,6 +244,11 @@ impl<R> Control<R> {
     /// Worker: takes no more commands, and returns those not seen yet.
     pub(crate) fn end(&self, how: Closed) -> Vec<Command<R>> {
         std::mem::replace(&mut *self.commands(), Err(how)).unwrap_or_default()
+    }
+
+    /// Whether it ended by a panic.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(&*self.commands(), Err(Closed::WorkerFailed))
     }
 
     pub(crate) fn send(&self, command: Command<R>) -> Result<(), Closed> {
@@ -385,6 +396,12 @@ impl<S: Service> Engine<S> {
         self.workers[worker].control.cpu_clock.get()?.read()
     }
 
+    /// Who looks after the workers.
+    pub fn overseer(&self) -> Overseer {
+        let controls = self.workers.iter();
+        Overseer::new(controls.map(|worker| Arc::clone(&worker.control)))
+    }
+
     pub fn shutdown(self) {}
 }
 
@@ -425,6 +442,11 @@ fn start_worker<S: Service>(
                     return;
                 }
                 make_timers_exact();
+                if config.nice > 0 {
+                    // One that yields less does its work as well.
+                    let _ = be_nice(config.nice);
+                }
+                control.standpoint.begin();
                 let _ = control.cpu_clock.set(CpuClock::of_this_thread());
                 // Before the report: an engine that has started has services.
                 let mine = Worker::new(service(worker), config, control);

@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use policy::{Gather, Idle};
-use sys::clock::now_ns;
+use sys::clock::{now_ns, ticks};
 use sys::ready::Known;
 
 use crate::function::{Breath, Ending, LANES_MAX, Roster};
@@ -18,6 +18,7 @@ use crate::lane::Closed;
 use crate::pool::{Command, Control, WorkerConfig};
 use crate::resident::Residents;
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
+use crate::standpoint::{Host, Pace};
 use crate::worker_lane::{Held, WorkerLane};
 
 /// Longest sleep without a look around; only a safety net, since a client
@@ -26,6 +27,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// For a lane without a notification held back: a time that never comes.
 const NOT_LISTED: u64 = u64::MAX;
+
+/// After a batch of several virtual functions that was slow, each batch is of one alone
+/// for so many breaths: whose it is shows.
+const SOLO_BREATHES: u32 = 1024;
 
 /// How often an idle worker that spins looks at the clock.
 const LOOKS_A_CLOCK: u32 = 64;
@@ -66,6 +71,8 @@ pub(crate) struct Worker<S: Service> {
     known: Known,
     due: Vec<u32>,
     residents: Residents,
+    pace: Pace,
+    solo_left: u32,
 }
 
 impl<S: Service> Worker<S> {
@@ -86,6 +93,8 @@ impl<S: Service> Worker<S> {
             known: Known::none(LANES_MAX),
             due: Vec::new(),
             residents: Residents::default(),
+            pace: Pace::new(),
+            solo_left: 0,
         }
     }
 
@@ -132,6 +141,9 @@ impl<S: Service> Worker<S> {
         let inhaled_ns = if is_priced { now_ns() } else { 0 };
         let count = self.inhale(width);
         if count > 0 {
+            let host = self.host();
+            self.control.standpoint.enter(host);
+            let begin_ticks = ticks();
             let mut outcomes = Outcomes {
                 lanes: &mut self.roster.lanes,
                 origins: &mut self.breath.origins,
@@ -141,7 +153,9 @@ impl<S: Service> Worker<S> {
             let begin_ns = if is_timed { now_ns() } else { 0 };
             self.service
                 .process(Batch(&self.breath.requests), &mut outcomes);
+            self.charge_time(host, begin_ticks);
             self.exhale();
+            self.control.standpoint.leave();
             if is_timed {
                 self.gather.worked(now_ns() - begin_ns);
             }
@@ -152,6 +166,43 @@ impl<S: Service> Worker<S> {
             }
         }
         count
+    }
+
+    /// Whose memory the breath goes to.
+    fn host(&self) -> Host {
+        let hosts = self.breath.present.iter();
+        let hosts = hosts.map(|slot| self.roster.lanes[*slot as usize].host);
+        hosts.fold(Host::NOBODY, Host::and)
+    }
+
+    /// What processing took beyond what it was expected to, whoever it was of pays. Of
+    /// several it is not known whose that was: next time it is.
+    fn charge_time(&mut self, host: Host, begin_ticks: u64) {
+        self.solo_left = self.solo_left.saturating_sub(1);
+        if !self.roster.charges() {
+            return;
+        }
+        let (expected_ns, standpoint) = (self.breath.work_ns, &self.control.standpoint);
+        // Estimates are rough, and learn.
+        let beyond_ns = self
+            .pace
+            .beyond_ns(begin_ticks, 2 * expected_ns, standpoint);
+        if beyond_ns == 0 {
+            return;
+        }
+        // Whoever was notified meanwhile pays for that already.
+        let present = self.breath.present.iter();
+        let told_ns = present.map(|slot| self.roster.lanes[*slot as usize].surcharge_ns);
+        let beyond_ns = beyond_ns.saturating_sub(told_ns.sum());
+        if beyond_ns == 0 {
+            return;
+        }
+        if host == Host::MANY {
+            self.solo_left = SOLO_BREATHES;
+        } else if let Some(&slot) = self.breath.present.first() {
+            let lane = &mut self.roster.lanes[slot as usize];
+            lane.surcharge_ns = lane.surcharge_ns.saturating_add(beyond_ns);
+        }
     }
 
     /// Waits a little for more requests where more can be done in the same time, as
@@ -193,8 +244,13 @@ impl<S: Service> Worker<S> {
         } else {
             BATCH_MAX
         };
-        self.roster
-            .inhale(&mut self.service, &mut self.breath, room, width);
+        self.roster.inhale(
+            &mut self.service,
+            &mut self.breath,
+            room,
+            width,
+            self.solo_left > 0,
+        );
         self.breath.requests.len()
     }
 

@@ -12,6 +12,7 @@ use crate::function::{FUNCTIONS_MAX, Function, SHARE_MAX};
 use crate::lane::{BARRIER, Closed, Done, Entry, Order, Shared, URGENT};
 use crate::resident::Home;
 use crate::service::Service;
+use crate::standpoint::Host;
 
 #[derive(Debug)]
 pub(crate) struct WorkerLane<R> {
@@ -35,6 +36,8 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) gate: Gate,
     pub(crate) place: Place,
     pub(crate) function: Option<Arc<Function<R>>>,
+    /// Whose memory its requests are in.
+    pub(crate) host: Host,
     _unclosed: Unclosed<R>,
     pub(crate) listed_ns: u64,
     /// Since when and until when a notification is held back.
@@ -93,7 +96,9 @@ impl<R: Copy + Send> WorkerLane<R> {
             None => 0,
         };
         let moderator = Moderator::new(shared.config.moderation, shared.config.settings);
+        let id = function.as_ref().map(|function| function.id);
         Self {
+            host: id.map_or(Host::NOBODY, Host::function),
             _unclosed: Unclosed(Arc::clone(&shared)),
             shared,
             requests,

@@ -249,6 +249,33 @@ impl Mapping {
         Ok(unsafe { AtomicU16::from_ptr(address.cast()) })
     }
 
+    /// Of the pages that these bytes lie in, the bytes of those that are not in memory: a
+    /// touch would have the kernel make or fetch them. 0 where that cannot be told.
+    ///
+    /// # Panics
+    /// When the bytes lie outside the mapping.
+    pub fn absent_bytes(&self, offset: usize, len: usize) -> u64 {
+        const AT_ONCE: usize = 1024;
+        let begin = offset / PAGE_BYTES * PAGE_BYTES;
+        let address = self.address(offset, len).expect("within the mapping");
+        let mut at = address.wrapping_sub(offset - begin);
+        let mut left = (offset - begin + len).div_ceil(PAGE_BYTES);
+        let (mut there, mut absent) = ([0_u8; AT_ONCE], 0);
+        while left > 0 {
+            let pages = left.min(AT_ONCE);
+            // SAFETY: whole pages of the mapping, which is as long in pages; one byte
+            // for each of them.
+            let told = unsafe { libc::mincore(at.cast(), pages * PAGE_BYTES, there.as_mut_ptr()) };
+            if told != 0 {
+                return 0;
+            }
+            absent += there[..pages].iter().filter(|one| **one & 1 == 0).count();
+            at = at.wrapping_add(pages * PAGE_BYTES);
+            left -= pages;
+        }
+        (absent * PAGE_BYTES) as u64
+    }
+
     /// Copies bytes out.
     ///
     /// # Errors
@@ -548,6 +575,20 @@ mod tests {
             .unwrap();
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         assert_eq!(signal, Some(libc::SIGBUS), "{status}");
+    }
+
+    #[test]
+    fn pages_that_are_not_there_are_told_and_not_made() {
+        let pages = 3000;
+        let (mapping, _file) = unsealed(pages * PAGE_BYTES);
+        let all = pages * PAGE_BYTES;
+        assert_eq!(mapping.absent_bytes(0, all), all as u64);
+        assert_eq!(mapping.absent_bytes(0, all), all as u64);
+        mapping.write(5 * PAGE_BYTES, &[1]).unwrap();
+        assert_eq!(mapping.absent_bytes(1, all - 1), (all - PAGE_BYTES) as u64);
+        assert_eq!(mapping.absent_bytes(5 * PAGE_BYTES + 9, 4000), 0);
+        assert_eq!(mapping.absent_bytes(5 * PAGE_BYTES - 1, 2), 4096);
+        assert_eq!(mapping.absent_bytes(all, 0), 0);
     }
 
     #[test]

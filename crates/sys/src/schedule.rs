@@ -30,6 +30,19 @@ pub fn is_in_real_time(thread: i32) -> io::Result<bool> {
     }
 }
 
+/// From now on the calling thread yields to others by that much: `setpriority(2)`, for
+/// this thread alone. Linux gives a thread 0.8 of the CPU time for each step.
+///
+/// # Errors
+/// `EACCES` for a number below its own without `CAP_SYS_NICE`.
+pub fn be_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed; 0 is the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 pub fn set(thread: i32, policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param {
         sched_priority: priority,

@@ -8,7 +8,9 @@ use std::time::Duration;
 use crypto::Algorithm;
 use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
 use lockgate_vhost::front::{Interrupts, Load, LoadConfig};
-use lockgate_vhost::{Device, DeviceConfig, REQUEST_BYTES_MAX, SocketConfig};
+use lockgate_vhost::{
+    Device, DeviceConfig, HostLimits, Limits, REQUEST_BYTES_MAX, SocketConfig, Supervisor,
+};
 use policy::Moderation;
 
 fn main() {
@@ -41,6 +43,8 @@ fn main() {
         },
         queues: 1,
         workers: vec![0],
+        quarantine: Vec::new(),
+        limits: Limits::default(),
         depth: 256,
         segments_max: 258,
         piece_bytes: Some(16 << 10),
@@ -48,8 +52,14 @@ fn main() {
         allowed: vec![Algorithm::Aes128Cbc],
         offers_config: false,
     };
-    let device =
-        Device::start(engine.function(function).unwrap(), config, Arc::new(|_| {})).unwrap();
+    let supervisor = Supervisor::start(engine.overseer(), HostLimits::default()).unwrap();
+    let device = Device::start(
+        engine.function(function).unwrap(),
+        config,
+        Arc::new(|_| {}),
+        &supervisor,
+    )
+    .unwrap();
     sys::affinity::pin_to(0).unwrap();
     let load = LoadConfig {
         kind: Algorithm::Aes128Cbc.into(),

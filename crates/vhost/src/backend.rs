@@ -7,10 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::{CryptoRequest, EvictError, LaneConfig, LaneError, Order, Tenancy};
-use rustix::fs::OFlags;
 use sys::memory::{Mapping, ShareError, sealed};
 use vhost_user::vhost_user::message::{
     VhostTransferStateDirection, VhostTransferStatePhase, VhostUserConfigFlags, VhostUserInflight,
@@ -22,10 +21,12 @@ use vhost_user::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandl
 use wire::virtio_crypto as virtio;
 
 use crate::device::Shared;
+use crate::limits::Held;
 use crate::log::Logs;
 use crate::memory::{GuestMemory, MemoryError, RegionSpec};
+use crate::notifiers::{Notifier, Notifiers, kick};
 use crate::queue::{Geometry, GeometryError, Queue, Wishes};
-use crate::ring::{Bell, Parts, Ring, SMALL_BYTES};
+use crate::ring::{Parts, Ring, SMALL_BYTES};
 
 /// Most queues of a device.
 pub const QUEUES_MAX: usize = 8;
@@ -37,9 +38,8 @@ const VERSION_1: u64 = 1 << 32;
 /// How long a queue that stops may take to finish what was taken, and to be cancelled.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// How often, and how long each time, a queue that may not be started yet waits.
-const STARTS_MAX: usize = 400;
-const PAUSE: Duration = Duration::from_millis(5);
+/// How long a queue that may not be started yet is tried again.
+const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a front-end's wish is not met; the connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +56,14 @@ pub enum SetupError {
     Features { wrong: u64 },
     #[error("queue {index} has no kick: this device does not poll without one")]
     NoKick { index: u32 },
-    #[error("the file given as a queue's notifier is no eventfd")]
+    #[error(
+        "the file given as a queue's notifier is neither an eventfd nor a pipe; as a kick it must be an eventfd"
+    )]
     NoEvent,
+    #[error(
+        "{limit} threads wait for notifiers of this front-end to take what they are told; read them, or take eventfds where io_uring is allowed"
+    )]
+    Notifiers { limit: usize },
     #[error("the log of requests in flight is refused")]
     Log(#[from] ShareError),
     #[error("the log of requests in flight has {bytes} bytes: {needed} are needed")]
@@ -79,20 +85,26 @@ struct Line {
     /// Descriptors, used, available.
     addresses: Option<(u64, u64, u64)>,
     kick: Option<OwnedFd>,
-    bell: Arc<Bell>,
+    notifiers: Arc<Notifiers>,
     is_disabled: bool,
     running: Option<Tenancy<CryptoRequest, Ring>>,
+    /// Where it runs.
+    worker: usize,
+    /// Since when it may not be started yet.
+    due: Option<Instant>,
 }
 
 impl Line {
-    fn new(bell: &Arc<Bell>) -> Self {
+    fn new(notifiers: &Arc<Notifiers>) -> Self {
         Self {
             size: 0,
             addresses: None,
             kick: None,
-            bell: Arc::clone(bell),
+            notifiers: Arc::clone(notifiers),
             is_disabled: false,
             running: None,
+            worker: 0,
+            due: None,
         }
     }
 }
@@ -100,6 +112,8 @@ impl Line {
 pub(crate) struct BackEnd {
     shared: Arc<Shared>,
     memory: Arc<GuestMemory>,
+    /// What is mapped counts against the limits.
+    held: Held,
     features: u64,
     lines: Vec<Line>,
     /// What the front-end keeps; else the device's own file.
@@ -111,7 +125,11 @@ pub(crate) struct BackEnd {
 impl BackEnd {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            lines: shared.bells.iter().map(Line::new).collect(),
+            lines: shared.notifiers.iter().map(Line::new).collect(),
+            held: Held::new(
+                Arc::clone(&shared.memory),
+                Arc::clone(&shared.supervised.memory),
+            ),
             shared,
             memory: Arc::default(),
             features: 0,
@@ -148,15 +166,47 @@ impl BackEnd {
     }
 
     /// A front-end that changes its memory more often than queues may be started waits
-    /// for that.
+    /// for that: see [`go_on`](Self::go_on).
     fn start_if_ready(&mut self, index: usize) -> std::result::Result<(), SetupError> {
-        for _ in 0..STARTS_MAX {
-            match self.try_start(index) {
-                Err(SetupError::Lane(LaneError::TooOften { .. })) => std::thread::sleep(PAUSE),
-                other => return other,
+        let started = self.try_start(index);
+        let due = &mut self.lines[index].due;
+        match started {
+            Err(SetupError::Lane(LaneError::TooOften { .. }))
+                if due.is_none_or(|due| due.elapsed() < STARTS_WITHIN) =>
+            {
+                due.get_or_insert_with(Instant::now);
+                Ok(())
+            }
+            other => {
+                *due = None;
+                other
             }
         }
-        self.try_start(index)
+    }
+
+    /// Tries again what may not be started yet; whether something still may not.
+    pub(crate) fn go_on(&mut self) -> std::result::Result<bool, SetupError> {
+        for index in 0..self.lines.len() {
+            if self.lines[index].due.is_some() {
+                self.start_if_ready(index)?;
+            }
+        }
+        Ok(self.lines.iter().any(|line| line.due.is_some()))
+    }
+
+    /// Moves queues to where the device's place is now; the worker that they have come to,
+    /// if they have moved.
+    pub(crate) fn settle(&mut self) -> std::result::Result<Option<usize>, SetupError> {
+        let mut moved = None;
+        for index in 0..self.lines.len() {
+            let (line, place) = (&self.lines[index], self.shared.worker_of(index));
+            if line.running.is_some() && line.worker != place {
+                self.stop(index)?;
+                self.start_if_ready(index)?;
+                moved = Some(place);
+            }
+        }
+        Ok(moved)
     }
 
     fn try_start(&mut self, index: usize) -> std::result::Result<(), SetupError> {
@@ -187,7 +237,7 @@ impl BackEnd {
             memory: Arc::clone(&self.memory),
             queue,
             kick: kick.try_clone()?,
-            bell: Arc::clone(&line.bell),
+            notifiers: Arc::clone(&line.notifiers),
             sessions: Arc::clone(&self.shared.sessions),
             counters: Arc::clone(&self.shared.counters),
             doubtful_until,
@@ -205,16 +255,23 @@ impl BackEnd {
             ..LaneConfig::default()
         };
         let slab = depth.next_power_of_two() * 2 * SMALL_BYTES;
-        let worker = config.workers[index % config.workers.len()];
+        let worker = self.shared.worker_of(index);
         let segments = config.segments_max;
         let ring = |lane| Ring::new(lane, parts);
         let function = &self.shared.function;
         line.running = Some(function.settle(worker, lane, slab, segments, ring)?);
+        line.worker = worker;
         Ok(())
     }
 
     fn start_all(&mut self) -> std::result::Result<(), SetupError> {
         (0..self.lines.len()).try_for_each(|index| self.start_if_ready(index))
+    }
+
+    fn notifier(&self, file: Option<File>) -> std::result::Result<Option<Notifier>, SetupError> {
+        let threads = &self.shared.threads;
+        file.map(|file| Notifier::new(file.into(), threads))
+            .transpose()
     }
 
     /// Ends a queue: what was taken is finished, or failed if that takes too long. Where
@@ -224,10 +281,7 @@ impl BackEnd {
             return Ok(None);
         };
         let ring = match running.evict(false, DRAIN) {
-            Err(EvictError::TimedOut(_)) => {
-                self.shared.free();
-                running.evict(true, DRAIN)
-            }
+            Err(EvictError::TimedOut(_)) => running.evict(true, DRAIN),
             other => other,
         };
         let mut ring = ring?;
@@ -240,13 +294,24 @@ impl BackEnd {
         (0..self.lines.len()).try_for_each(|index| self.stop(index).map(|_| ()))
     }
 
+    /// The memory becomes what `make` makes of it, of `bytes`.
     fn change_memory(
         &mut self,
-        to: std::result::Result<GuestMemory, MemoryError>,
+        bytes: u64,
+        make: impl FnOnce(&GuestMemory) -> std::result::Result<GuestMemory, MemoryError>,
     ) -> std::result::Result<(), SetupError> {
         // What was taken is finished with the memory that it was taken from.
         self.stop_all()?;
-        self.memory = Arc::new(to?);
+        let held = self.held.set(bytes);
+        held.map_err(|exhausted| MemoryError::Limit {
+            bytes,
+            limit: exhausted.limit,
+        })?;
+        self.memory = Arc::new(GuestMemory {
+            made: Some(Arc::clone(&self.shared.made)),
+            ..make(&self.memory)?
+        });
+        self.shared.note_guest(&self.memory);
         self.start_all()
     }
 
@@ -287,23 +352,13 @@ impl Drop for BackEnd {
             let _ = self.stop(index);
         }
         for line in &self.lines {
-            line.bell.set(None);
+            line.notifiers.set_call(None);
+            line.notifiers.set_error(None);
+            line.notifiers.mend();
         }
+        self.shared.made.clear();
         self.shared.sessions.clear(&self.shared.function);
     }
-}
-
-fn notifier(file: File) -> std::result::Result<OwnedFd, SetupError> {
-    let file = OwnedFd::from(file);
-    let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-    let target = std::fs::read_link(link)?;
-    if target.as_os_str() != "anon_inode:[eventfd]" {
-        return Err(SetupError::NoEvent);
-    }
-    // A worker that tells a guest must never wait for it.
-    let flags = rustix::fs::fcntl_getfl(&file).map_err(io::Error::from)?;
-    rustix::fs::fcntl_setfl(&file, flags | OFlags::NONBLOCK).map_err(io::Error::from)?;
-    Ok(file)
 }
 
 fn region(region: &VhostUserMemoryRegion) -> RegionSpec {
@@ -337,7 +392,7 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         let stopped = self.stop_all();
         self.note(stopped)?;
         self.shared.sessions.clear(&self.shared.function);
-        self.lines = self.shared.bells.iter().map(Line::new).collect();
+        self.lines = self.shared.notifiers.iter().map(Line::new).collect();
         Ok(())
     }
 
@@ -363,8 +418,10 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         files: Vec<File>,
         _: Option<bool>,
     ) -> Result<Option<Vec<u64>>> {
+        let sizes = regions.iter().map(|region| region.memory_size);
+        let bytes = sizes.fold(0, u64::saturating_add);
         let parts = regions.iter().map(region).zip(files).collect();
-        let changed = self.change_memory(GuestMemory::new(parts));
+        let changed = self.change_memory(bytes, |_| GuestMemory::new(parts));
         self.note(changed).map(|()| None)
     }
 
@@ -386,7 +443,13 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         let addresses = Some((descriptors, used, available));
         let changed = match self.line(index) {
             // QEMU says so again of a queue that runs.
-            Ok(line) if line.running.is_some() && line.addresses == addresses => Ok(()),
+            Ok(line)
+                if line.running.is_some()
+                    && line.addresses == addresses
+                    && !line.notifiers.is_broken() =>
+            {
+                Ok(())
+            }
             Ok(line) if line.running.is_none() => {
                 line.addresses = addresses;
                 Ok(())
@@ -414,20 +477,28 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
 
     fn set_vring_kick(&mut self, index: u8, file: Option<File>) -> Result<()> {
         let index = u32::from(index);
-        let kick = file.ok_or(SetupError::NoKick { index }).and_then(notifier);
+        let file = file.ok_or(SetupError::NoKick { index });
+        let kick = file.and_then(|file| kick(file.into()));
         let changed = kick.and_then(|kick| self.change(index, |line| line.kick = Some(kick)));
         self.note(changed)
     }
 
     fn set_vring_call(&mut self, index: u8, file: Option<File>) -> Result<()> {
-        let call = file.map(notifier).transpose();
-        let set = call.and_then(|call| self.line(index.into()).map(|line| line.bell.set(call)));
+        let call = self.notifier(file);
+        let set = call.and_then(|call| {
+            let line = self.line(index.into());
+            line.map(|line| line.notifiers.set_call(call))
+        });
         self.note(set)
     }
 
-    fn set_vring_err(&mut self, index: u8, _: Option<File>) -> Result<()> {
-        let known = self.line(index.into()).map(|_| ());
-        self.note(known)
+    fn set_vring_err(&mut self, index: u8, file: Option<File>) -> Result<()> {
+        let error = self.notifier(file);
+        let set = error.and_then(|error| {
+            let line = self.line(index.into());
+            line.map(|line| line.notifiers.set_error(error))
+        });
+        self.note(set)
     }
 
     fn get_protocol_features(&mut self) -> Result<VhostUserProtocolFeatures> {
@@ -515,14 +586,16 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         file: File,
         _: Option<bool>,
     ) -> Result<Option<u64>> {
-        let memory = self.memory.with(single(region), &file);
-        let changed = self.change_memory(memory);
+        let bytes = self.memory.bytes().saturating_add(region.memory_size);
+        let spec = single(region);
+        let changed = self.change_memory(bytes, |memory| memory.with(spec, &file));
         self.note(changed).map(|()| None)
     }
 
     fn remove_mem_region(&mut self, region: &VhostUserSingleMemoryRegion) -> Result<()> {
-        let memory = self.memory.without(single(region));
-        let changed = self.change_memory(memory);
+        let bytes = self.memory.bytes().saturating_sub(region.memory_size);
+        let spec = single(region);
+        let changed = self.change_memory(bytes, |memory| memory.without(spec));
         self.note(changed)
     }
 

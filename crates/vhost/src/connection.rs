@@ -8,40 +8,37 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use policy::Bucket;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use sys::clock::now_ns;
 use sys::event::Event;
-use sys::readable;
 use vhost_user::vhost_user::BackendReqHandler;
 use zeroize::Zeroizing;
 
 use crate::backend::{BackEnd, SetupError};
+use crate::control::{
+    BODY_BYTES_MAX, FILES_MAX, HEADER_BYTES, Incoming, Message, NEEDS_REPLY, Outgoing, REPLY,
+    VERSION,
+};
 use crate::device::{Notice, Shared};
+use crate::limits::per_second;
 use crate::session::{RefusedSession, parse};
-
-pub(crate) const HEADER_BYTES: usize = 12;
-
-/// Largest body of a message: the library's own limit.
-pub(crate) const BODY_BYTES_MAX: usize = 4096;
-
-/// Most files that come with a message.
-const FILES_MAX: usize = 32;
 
 pub(crate) const CREATE_SESSION: u32 = 26;
 pub(crate) const CLOSE_SESSION: u32 = 27;
 
-pub(crate) const VERSION: u32 = 1;
-pub(crate) const REPLY: u32 = 1 << 2;
-const NEEDS_REPLY: u32 = 1 << 3;
+/// How long a message may take from its first byte to its last, in and out.
+const WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a look for a message lasts: between two looks whether the front-end blocks
-/// a worker.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often a queue that may not be started yet is tried again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Why a connection ended that its front-end did not end.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +49,10 @@ pub enum ConnectionError {
     Version(u32),
     #[error("the message ends too early, or brings more than {FILES_MAX} files")]
     Cut,
+    #[error("the front-end began a message and did not end it within {WITHIN:?}")]
+    Slow,
+    #[error("the front-end does not read what it asked for within {WITHIN:?}")]
+    Unread,
     #[error("message {code} is refused")]
     Setup {
         code: u32,
@@ -62,10 +63,16 @@ pub enum ConnectionError {
     Library { code: u32, reason: String },
     #[error("a message of {0} bytes closes a session: 8 are right")]
     Close(usize),
+    #[error("a queue cannot be started again")]
+    Again(#[source] SetupError),
     #[error(
-        "the front-end made a notifier block, which stopped a worker; it is served no more until this program is started again"
+        "memory that the front-end shares was taken away while it was in use: its file was shortened, or had a hole that could not be filled"
     )]
-    Blocked,
+    MemoryLost,
+    #[error(
+        "the front-end's memory held its worker up again and again (in {waits_in:?}); give such a function `worker = \"own\"`, or the engine a `quarantine`"
+    )]
+    Stalls { waits_in: String },
     #[error("the socket fails")]
     Io(#[from] io::Error),
 }
@@ -76,79 +83,26 @@ impl From<rustix::io::Errno> for ConnectionError {
     }
 }
 
-/// A message as it came.
-pub(crate) struct Message {
-    pub(crate) code: u32,
-    pub(crate) flags: u32,
-    pub(crate) body: Zeroizing<Vec<u8>>,
-    pub(crate) files: Vec<OwnedFd>,
+enum Received {
+    Message(Message),
+    Part,
+    /// Between two messages.
+    End,
 }
 
-impl Message {
-    /// Reads one; `None` at the end of the stream.
-    pub(crate) fn receive(stream: &UnixStream) -> Result<Option<Self>, ConnectionError> {
-        let mut header = [0; HEADER_BYTES];
-        let mut files = Vec::new();
-        let mut at = 0;
-        while at < HEADER_BYTES {
-            match receive_some(stream.as_fd(), &mut header[at..], &mut files)? {
-                0 if at == 0 => return Ok(None),
-                0 => return Err(ConnectionError::Cut),
-                some => at += some,
-            }
-        }
-        let field = |at: usize| {
-            let bytes = header[at..].first_chunk().expect("three fields");
-            u32::from_le_bytes(*bytes)
-        };
-        let (code, flags, bytes) = (field(0), field(4), field(8));
-        if flags & 3 != VERSION {
-            return Err(ConnectionError::Version(flags & 3));
-        }
-        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if len > BODY_BYTES_MAX {
-            return Err(ConnectionError::Long(bytes));
-        }
-        let mut body = Zeroizing::new(vec![0; len]);
-        let mut at = 0;
-        while at < len {
-            match receive_some(stream.as_fd(), &mut body[at..], &mut files)? {
-                0 => return Err(ConnectionError::Cut),
-                some => at += some,
-            }
-        }
-        Ok(Some(Self {
-            code,
-            flags,
-            body,
-            files,
-        }))
-    }
-
-    pub(crate) fn send(&self, stream: &UnixStream) -> Result<(), ConnectionError> {
-        let bytes = u32::try_from(self.body.len()).expect("a message is short");
-        let fields = [self.code, self.flags, bytes].map(u32::to_le_bytes);
-        let all = Zeroizing::new([fields.as_flattened(), &self.body].concat());
-        let files: Vec<_> = self.files.iter().map(AsFd::as_fd).collect();
-        send_all(stream.as_fd(), &all, &files)
-    }
-
-    pub(crate) fn new(code: u32, flags: u32, body: Vec<u8>) -> Self {
-        Self {
-            code,
-            flags: flags | VERSION,
-            body: Zeroizing::new(body),
-            files: Vec::new(),
-        }
-    }
-}
-
-fn receive_some(
+/// Takes what is there of the next message.
+fn receive(
     stream: BorrowedFd<'_>,
-    into: &mut [u8],
-    files: &mut Vec<OwnedFd>,
-) -> Result<usize, ConnectionError> {
-    receive_with(stream, into, files, RecvFlags::CMSG_CLOEXEC)
+    incoming: &mut Incoming,
+    flags: RecvFlags,
+) -> Result<Received, ConnectionError> {
+    let mut files = Vec::new();
+    let count = receive_with(stream, incoming.room(), &mut files, flags)?;
+    if count == 0 && !incoming.is_begun() {
+        return Ok(Received::End);
+    }
+    let message = incoming.came(count, files)?;
+    Ok(message.map_or(Received::Part, Received::Message))
 }
 
 fn receive_with(
@@ -161,7 +115,12 @@ fn receive_with(
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let came = loop {
         let parts = &mut [io::IoSliceMut::new(into)];
-        match recvmsg(stream, parts, &mut ancillary, flags) {
+        match recvmsg(
+            stream,
+            parts,
+            &mut ancillary,
+            flags | RecvFlags::CMSG_CLOEXEC,
+        ) {
             Err(rustix::io::Errno::INTR) => {}
             came => break came?,
         }
@@ -172,34 +131,63 @@ fn receive_with(
             files.extend(came);
         }
     }
-    if came.flags.contains(ReturnFlags::CTRUNC) || files.len() > FILES_MAX {
+    if came.flags.contains(ReturnFlags::CTRUNC) {
         return Err(ConnectionError::Cut);
     }
     Ok(came.bytes)
 }
 
-fn send_all(
+/// Sends what goes next, or a part of it.
+fn send(
     stream: BorrowedFd<'_>,
-    mut bytes: &[u8],
-    files: &[BorrowedFd<'_>],
+    outgoing: &mut Outgoing,
+    flags: SendFlags,
 ) -> Result<(), ConnectionError> {
+    let Some((bytes, files)) = outgoing.next() else {
+        return Ok(());
+    };
+    let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
+    if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&files)) {
         return Err(ConnectionError::Cut);
     }
-    while !bytes.is_empty() {
-        let parts = [io::IoSlice::new(bytes)];
-        match sendmsg(stream, &parts, &mut ancillary, SendFlags::NOSIGNAL) {
+    let parts = [io::IoSlice::new(bytes)];
+    let count = loop {
+        match sendmsg(stream, &parts, &mut ancillary, flags | SendFlags::NOSIGNAL) {
             Err(rustix::io::Errno::INTR) => {}
-            sent => {
-                bytes = &bytes[sent?..];
-                // With the first bytes they have gone.
-                ancillary.clear();
-            }
+            sent => break sent?,
         }
+    };
+    outgoing.went(count);
+    Ok(())
+}
+
+/// Says one message, and waits until it has gone: for front-ends, and to the library,
+/// which has always read what came before.
+pub(crate) fn say(stream: &UnixStream, message: Message) -> Result<(), ConnectionError> {
+    let mut outgoing = Outgoing::default();
+    outgoing.push(message.bytes(), message.files);
+    while !outgoing.is_empty() {
+        send(stream.as_fd(), &mut outgoing, SendFlags::empty())?;
     }
     Ok(())
+}
+
+/// Waits for one message, for front-ends; `None` at the end of the stream.
+pub(crate) fn hear(stream: &UnixStream) -> Result<Option<Message>, ConnectionError> {
+    let mut incoming = Incoming::default();
+    loop {
+        match receive(stream.as_fd(), &mut incoming, RecvFlags::empty())? {
+            Received::Message(message) => return Ok(Some(message)),
+            Received::End => return Ok(None),
+            Received::Part => {}
+        }
+    }
+}
+
+fn is_later(error: &ConnectionError) -> bool {
+    matches!(error, ConnectionError::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 pub(crate) struct Connection {
@@ -208,6 +196,11 @@ pub(crate) struct Connection {
     inner: UnixStream,
     handler: BackendReqHandler<Mutex<BackEnd>>,
     back_end: Arc<Mutex<BackEnd>>,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    /// Since when a message is on its way in, or an answer on its way out.
+    since: Option<Instant>,
+    messages: Bucket,
 }
 
 impl Connection {
@@ -215,40 +208,153 @@ impl Connection {
         let (inner, library) = UnixStream::pair()?;
         let back_end = Arc::new(Mutex::new(BackEnd::new(Arc::clone(&shared))));
         let handler = BackendReqHandler::from_stream(library, Arc::clone(&back_end));
+        let messages = Bucket::new(per_second(shared.config.limits.messages_per_s));
         Ok(Self {
             shared,
             stream,
             inner,
             handler,
             back_end,
+            incoming: Incoming::default(),
+            outgoing: Outgoing::default(),
+            since: None,
+            messages,
         })
     }
 
     /// Serves the front-end until it leaves, `stop` is signalled, or something is wrong.
     pub(crate) fn serve(&mut self, stop: &Event) -> Result<(), ConnectionError> {
         loop {
-            let is_any = readable::any(&[self.stream.as_fd(), stop.as_fd()], LOOK)?;
-            if self.shared.free() {
-                return Err(ConnectionError::Blocked);
+            self.heed()?;
+            let is_waiting = self.back_end().go_on().map_err(ConnectionError::Again)?;
+            let due_ns = self.messages.allowance(now_ns()).err();
+            // One thing after the other: who does not read answers gets no more.
+            let takes = self.outgoing.is_empty() && !is_waiting && due_ns.is_none();
+            let gives = !self.outgoing.is_empty();
+            let wanted = if gives { PollFlags::OUT } else { PollFlags::IN };
+            let mut polled = vec![
+                PollFd::new(stop, PollFlags::IN),
+                PollFd::new(&*self.shared.attention, PollFlags::IN),
+            ];
+            // Whoever has hung up is seen when it is its turn.
+            if takes || gives {
+                polled.push(PollFd::new(&self.stream, wanted));
             }
-            if !is_any {
-                continue;
-            }
-            if readable::any(&[stop.as_fd()], Duration::ZERO)? {
-                return Ok(());
-            }
-            if !readable::any(&[self.stream.as_fd()], Duration::ZERO)? {
-                continue;
-            }
-            let Some(message) = Message::receive(&self.stream)? else {
-                return Ok(());
+            let within = self.patience(is_waiting, due_ns)?;
+            match poll(&mut polled, within.as_ref()) {
+                Err(rustix::io::Errno::INTR) => continue,
+                polled => polled?,
             };
-            match message.code {
-                CREATE_SESSION => self.open_session(message)?,
-                CLOSE_SESSION => self.close_session(&message)?,
-                _ => self.hand_on(&message)?,
+            let is_any = |at: usize| polled.get(at).is_some_and(|one| !one.revents().is_empty());
+            if is_any(0) {
+                return Ok(());
+            }
+            if !is_any(2) {
+                continue;
+            }
+            if gives {
+                self.give()?;
+            } else if self.take()? {
+                return Ok(());
             }
         }
+    }
+
+    fn back_end(&self) -> MutexGuard<'_, BackEnd> {
+        self.back_end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long nothing needs to be done unless something comes.
+    fn patience(
+        &self,
+        is_waiting: bool,
+        due_ns: Option<u64>,
+    ) -> Result<Option<Timespec>, ConnectionError> {
+        let left = self
+            .since
+            .map(|since| WITHIN.saturating_sub(since.elapsed()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(if self.outgoing.is_empty() {
+                ConnectionError::Slow
+            } else {
+                ConnectionError::Unread
+            });
+        }
+        let due = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns())));
+        let pause = is_waiting.then_some(PAUSE);
+        let within = [left, due, pause].into_iter().flatten().min();
+        Ok(within.map(|within| Timespec {
+            tv_sec: within.as_secs().try_into().unwrap_or(i64::MAX),
+            // So that what is due then is due.
+            tv_nsec: i64::from(within.subsec_nanos()) + 1,
+        }))
+    }
+
+    /// Looks at what others want of this thread.
+    fn heed(&mut self) -> Result<(), ConnectionError> {
+        self.shared.attention.clear();
+        if let Some(why) = self.shared.take_cut() {
+            return Err(why);
+        }
+        for (queue, notifiers) in self.shared.notifiers.iter().enumerate() {
+            if let Some(broken) = notifiers.take_broken() {
+                (self.shared.notices)(Notice::QueueBroken { queue, broken });
+            }
+        }
+        let moved = self.back_end().settle();
+        match moved.map_err(ConnectionError::Again)? {
+            Some(worker) if self.shared.is_quarantined() => {
+                (self.shared.notices)(Notice::Quarantined { worker });
+            }
+            Some(_) => (self.shared.notices)(Notice::Returned),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Takes what is there; whether the front-end has left.
+    fn take(&mut self) -> Result<bool, ConnectionError> {
+        let came = receive(self.stream.as_fd(), &mut self.incoming, RecvFlags::DONTWAIT);
+        let message = match came {
+            Err(error) if is_later(&error) => return Ok(false),
+            came => match came? {
+                Received::Message(message) => message,
+                Received::Part => {
+                    self.since.get_or_insert_with(Instant::now);
+                    return Ok(false);
+                }
+                // Others may have hung it up.
+                Received::End => return self.shared.take_cut().map_or(Ok(true), Err),
+            },
+        };
+        self.since = None;
+        self.messages.spend(now_ns(), 1, 0);
+        match message.code {
+            CREATE_SESSION => self.open_session(message)?,
+            CLOSE_SESSION => self.close_session(&message)?,
+            _ => self.hand_on(message)?,
+        }
+        self.give()?;
+        Ok(false)
+    }
+
+    /// Sends what can be sent now.
+    fn give(&mut self) -> Result<(), ConnectionError> {
+        while !self.outgoing.is_empty() {
+            match send(self.stream.as_fd(), &mut self.outgoing, SendFlags::DONTWAIT) {
+                Err(error) if is_later(&error) => {
+                    self.since.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
+                sent => sent?,
+            }
+        }
+        self.since = None;
+        Ok(())
+    }
+
+    fn answer(&mut self, message: Message) {
+        self.outgoing.push(message.bytes(), message.files);
     }
 
     /// A refusal is told to the front-end, and ends nothing.
@@ -270,7 +376,8 @@ impl Connection {
             (self.shared.notices)(Notice::SessionRefused(refused));
         }
         let body = layout.reply(opened.ok());
-        Message::new(CREATE_SESSION, REPLY, body).send(&self.stream)
+        self.answer(Message::new(CREATE_SESSION, REPLY, body));
+        Ok(())
     }
 
     fn close_session(&mut self, message: &Message) -> Result<(), ConnectionError> {
@@ -278,20 +385,20 @@ impl Connection {
             .try_into()
             .map_err(|_| ConnectionError::Close(message.body.len()))?;
         let is_closed = self.shared.close_session(u64::from_le_bytes(id));
-        if message.flags & NEEDS_REPLY == 0 {
-            return Ok(());
+        if message.flags & NEEDS_REPLY != 0 {
+            let body = u64::from(!is_closed).to_le_bytes().to_vec();
+            self.answer(Message::new(CLOSE_SESSION, REPLY, body));
         }
-        let body = u64::from(!is_closed).to_le_bytes().to_vec();
-        Message::new(CLOSE_SESSION, REPLY, body).send(&self.stream)
+        Ok(())
     }
 
-    fn hand_on(&mut self, message: &Message) -> Result<(), ConnectionError> {
-        message.send(&self.inner)?;
+    fn hand_on(&mut self, message: Message) -> Result<(), ConnectionError> {
+        let code = message.code;
+        say(&self.inner, message)?;
         let handled = self.handler.handle_request();
         self.hand_back()?;
-        let code = message.code;
-        let mut back_end = self.back_end.lock().unwrap_or_else(PoisonError::into_inner);
-        match (handled, back_end.problem.take()) {
+        let problem = self.back_end().problem.take();
+        match (handled, problem) {
             (Ok(()), None) => Ok(()),
             (_, Some(source)) => Err(ConnectionError::Setup { code, source }),
             (Err(error), None) => {
@@ -302,20 +409,18 @@ impl Connection {
     }
 
     /// What the library answered.
-    fn hand_back(&self) -> Result<(), ConnectionError> {
-        let mut bytes = [0; HEADER_BYTES + BODY_BYTES_MAX];
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    fn hand_back(&mut self) -> Result<(), ConnectionError> {
         loop {
+            let mut bytes = Zeroizing::new(vec![0; HEADER_BYTES + BODY_BYTES_MAX]);
             let mut files = Vec::new();
-            match receive_with(self.inner.as_fd(), &mut bytes, &mut files, flags) {
+            let inner = self.inner.as_fd();
+            match receive_with(inner, &mut bytes, &mut files, RecvFlags::DONTWAIT) {
                 Ok(0) => return Ok(()),
                 Ok(count) => {
-                    let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
-                    send_all(self.stream.as_fd(), &bytes[..count], &files)?;
+                    bytes.truncate(count);
+                    self.outgoing.push(bytes, files);
                 }
-                Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(());
-                }
+                Err(error) if is_later(&error) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }

@@ -24,6 +24,8 @@ pub enum Refusal {
     Lengths,
     /// It is longer, or in more pieces, than its device takes.
     TooLong,
+    /// It names memory that nobody has written, beyond what its device may have made.
+    Unwritten,
     /// A device that is gone may have done a part of it, over its own source.
     Doubtful,
     /// The engine refused it.
@@ -31,7 +33,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Chain,
         Self::NoStatus,
         Self::Short,
@@ -40,6 +42,7 @@ impl Refusal {
         Self::Operation,
         Self::Lengths,
         Self::TooLong,
+        Self::Unwritten,
         Self::Doubtful,
         Self::Engine,
     ];
@@ -55,6 +58,7 @@ impl Refusal {
             Self::Operation => "not what the session is for",
             Self::Lengths => "lengths that do not match",
             Self::TooLong => "too long or in too many pieces",
+            Self::Unwritten => "in memory never written, beyond the limit",
             Self::Doubtful => "begun by a device that is gone",
             Self::Engine => "refused by the engine",
         }
@@ -65,6 +69,7 @@ impl Refusal {
 pub(crate) struct Counters {
     refused: [AtomicU64; Refusal::ALL.len()],
     broken: Mutex<Option<Broken>>,
+    broken_queues: AtomicU64,
 }
 
 impl Counters {
@@ -74,6 +79,11 @@ impl Counters {
 
     pub(crate) fn note_broken(&self, broken: Broken) {
         *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(broken);
+        self.broken_queues.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn broken_queues(&self) -> u64 {
+        self.broken_queues.load(Ordering::Relaxed)
     }
 
     pub(crate) fn snapshot(&self) -> Vec<(Refusal, u64)> {

@@ -4,17 +4,19 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crypto::Algorithm;
 use engine::{CryptoFunction, FunctionCounters, PIECE_BYTES_MIN};
-use policy::Moderation;
+use policy::{Bucket, Moderation};
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use sys::clock::now_ns;
 use sys::event::Event;
 use sys::readable;
 use wire::virtio_crypto as virtio;
@@ -22,10 +24,14 @@ use wire::virtio_crypto as virtio;
 use crate::backend::{QUEUES_MAX, virtio_config};
 use crate::connection::{Connection, ConnectionError};
 use crate::counters::{Counters, Refusal};
+use crate::limits::{Limits, Made, Pool, per_second};
 use crate::log::Logs;
+use crate::memory::GuestMemory;
+use crate::notifiers::{Notifiers, Threads};
+use crate::quarantine::Quarantine;
 use crate::queue::Broken;
-use crate::ring::Bell;
 use crate::session::{RefusedSession, Sessions, Wanted};
+use crate::supervisor::{Failure, Supervised, Supervisor};
 
 /// What a device tells who runs it. Nothing in it is secret.
 #[derive(Debug)]
@@ -34,6 +40,19 @@ pub enum Notice<'a> {
     /// With what ended it, if that was not the front-end.
     Disconnected(Option<&'a ConnectionError>),
     SessionRefused(&'a RefusedSession),
+    /// It takes nothing more until it is set up anew.
+    QueueBroken {
+        queue: usize,
+        broken: Broken,
+    },
+    /// Its memory held its worker up: it is on a worker for such as it.
+    Quarantined {
+        worker: usize,
+    },
+    /// It is back among the others.
+    Returned,
+    /// The device's own thread panicked, and was started again.
+    Panicked,
 }
 
 /// Who learns of [`Notice`]s, on the device's own thread.
@@ -46,6 +65,10 @@ pub struct DeviceConfig {
     pub queues: usize,
     /// The workers of the engine that serve the queues, in turn.
     pub workers: Vec<usize>,
+    /// Workers of the engine for tenants whose memory holds their worker up; without one
+    /// such a tenant is cut off.
+    pub quarantine: Vec<usize>,
+    pub limits: Limits,
     /// Most requests of a queue in flight within the engine.
     pub depth: usize,
     /// Most pieces of the source or destination of a request.
@@ -113,8 +136,18 @@ pub struct DeviceCounters {
     pub is_connected: bool,
     pub connections: u64,
     pub refused: Vec<(Refusal, u64)>,
-    /// What broke a queue last.
+    /// What broke a queue last, and how often that was.
     pub broken: Option<Broken>,
+    pub broken_queues: u64,
+    /// How often the guest's memory held its worker up, and whether it is on another for
+    /// that.
+    pub stalls: u64,
+    pub is_quarantined: bool,
+    /// Of the guest's memory that is mapped, and of it what the kernel made for requests.
+    pub memory_bytes: u64,
+    pub made_bytes: u64,
+    /// Of the device's own thread.
+    pub panics: u64,
 }
 
 pub(crate) struct Shared {
@@ -125,12 +158,30 @@ pub(crate) struct Shared {
     pub(crate) notices: Notices,
     pub(crate) logs: Logs,
     /// One for each queue.
-    pub(crate) bells: Vec<Arc<Bell>>,
+    pub(crate) notifiers: Vec<Arc<Notifiers>>,
+    pub(crate) threads: Arc<Threads>,
+    pub(crate) made: Arc<Made>,
+    pub(crate) memory: Arc<Pool>,
+    pub(crate) supervised: Arc<Supervised>,
+    /// The device's thread is to look at what others want of it.
+    pub(crate) attention: Arc<Event>,
     connections: AtomicU64,
+    panics: AtomicU64,
     is_connected: AtomicBool,
     /// The connection, to be cut when the device ends.
     stream: Mutex<Option<UnixStream>>,
+    /// Why its connection is to end.
+    cut: Mutex<Option<ConnectionError>>,
+    guest: Mutex<Weak<GuestMemory>>,
+    quarantine: Mutex<Quarantine>,
+    /// The worker for it alone; [`AT_HOME`] if it is where it was configured.
+    place: AtomicUsize,
 }
+
+const AT_HOME: usize = usize::MAX;
+
+/// Threads of notifiers for each queue: those of its three, and one that is exchanged.
+const THREADS_A_QUEUE: usize = 4;
 
 impl Shared {
     pub(crate) fn new(
@@ -138,9 +189,19 @@ impl Shared {
         config: DeviceConfig,
         notices: Notices,
         logs: Logs,
-    ) -> Self {
-        Self {
-            bells: (0..config.queues).map(|_| Arc::default()).collect(),
+        supervised: &Arc<Supervised>,
+    ) -> io::Result<Self> {
+        let attention = Arc::new(Event::new()?);
+        let notifiers = || Arc::new(Notifiers::new(Arc::clone(&attention)));
+        let limits = config.limits;
+        let made = Made::new(limits.made_bytes_max, Arc::clone(&supervised.made));
+        Ok(Self {
+            notifiers: (0..config.queues).map(|_| notifiers()).collect(),
+            threads: Threads::new(THREADS_A_QUEUE * config.queues),
+            made: Arc::new(made),
+            memory: Pool::new(limits.memory_bytes_max),
+            supervised: Arc::clone(supervised),
+            attention,
             function,
             config,
             sessions: Arc::default(),
@@ -148,29 +209,92 @@ impl Shared {
             notices,
             logs,
             connections: AtomicU64::new(0),
+            panics: AtomicU64::new(0),
             is_connected: AtomicBool::new(false),
             stream: Mutex::default(),
-        }
-    }
-
-    /// Frees whom a front-end blocked by its notifiers; whether one did, now or before.
-    pub(crate) fn free(&self) -> bool {
-        // Each of them is to be freed.
-        let blocked = self.bells.iter().filter(|bell| bell.free());
-        blocked.count() > 0
+            cut: Mutex::default(),
+            guest: Mutex::default(),
+            quarantine: Mutex::default(),
+            place: AtomicUsize::new(AT_HOME),
+        })
     }
 
     /// Whatever the device's thread reads or writes ends.
     fn hang_up(&self) {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = &*stream {
+        if let Some(stream) = &*lock(&self.stream) {
             // One that is cut already is.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
     fn note_stream(&self, stream: Option<UnixStream>) {
-        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = stream;
+        *lock(&self.stream) = stream;
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected.load(Ordering::Relaxed)
+    }
+
+    /// The worker that serves that queue, now or when it is started next.
+    pub(crate) fn worker_of(&self, queue: usize) -> usize {
+        match self.place.load(Ordering::Acquire) {
+            AT_HOME => self.config.workers[queue % self.config.workers.len()],
+            place => place,
+        }
+    }
+
+    pub(crate) fn is_on(&self, worker: usize) -> bool {
+        (0..self.config.queues).any(|queue| self.worker_of(queue) == worker)
+    }
+
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.place.load(Ordering::Acquire) != AT_HOME
+    }
+
+    /// Ends the connection; the device's thread says why.
+    fn cut(&self, why: ConnectionError) {
+        lock(&self.cut).get_or_insert(why);
+        self.attention.signal();
+        self.hang_up();
+    }
+
+    /// Why the connection is to end, if others want it to.
+    pub(crate) fn take_cut(&self) -> Option<ConnectionError> {
+        lock(&self.cut).take()
+    }
+
+    pub(crate) fn note_guest(&self, memory: &Arc<GuestMemory>) {
+        *lock(&self.guest) = Arc::downgrade(memory);
+    }
+
+    /// The supervisor looks after the device.
+    pub(crate) fn look(&self, now_ns: u64, is_calm: bool) {
+        let guest = lock(&self.guest).upgrade();
+        if guest.is_some_and(|memory| memory.is_lost()) {
+            self.cut(ConnectionError::MemoryLost);
+        }
+        if is_calm && self.made.is_counting() {
+            self.made.end();
+        }
+        if lock(&self.quarantine).is_over(now_ns) {
+            let place = self.place.swap(AT_HOME, Ordering::AcqRel);
+            self.supervised.leave(place);
+            self.attention.signal();
+        }
+    }
+
+    /// Its memory holds its worker up.
+    pub(crate) fn stalled(&self, now_ns: u64, lasts: Duration, waits_in: String) {
+        if !lock(&self.quarantine).stalled(now_ns, lasts) {
+            return;
+        }
+        match self.supervised.place(&self.config.quarantine) {
+            Some(place) => {
+                self.place.store(place, Ordering::Release);
+                self.attention.signal();
+            }
+            None => self.cut(ConnectionError::Stalls { waits_in }),
+        }
     }
 
     pub(crate) fn open_session(&self, wanted: &Wanted) -> Result<u64, RefusedSession> {
@@ -209,6 +333,7 @@ impl Device {
         function: CryptoFunction,
         config: DeviceConfig,
         notices: Notices,
+        supervisor: &Supervisor,
     ) -> Result<Self, DeviceError> {
         let queues = config.queues;
         if !(1..=QUEUES_MAX).contains(&queues) {
@@ -228,13 +353,16 @@ impl Device {
             path: logs.clone(),
             source,
         })?;
-        let shared = Arc::new(Shared::new(function, config, notices, logs));
+        let supervised = supervisor.supervised();
+        let shared = Shared::new(function, config, notices, logs, supervised);
+        let shared = Arc::new(shared.map_err(DeviceError::Thread)?);
         let stop = Arc::new(Event::new().map_err(DeviceError::Thread)?);
         let own = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("lockgate-vhost".to_owned())
-            .spawn(move || accept(&listener, &own.0, &own.1))
+            .spawn(move || listen_on(&listener, &own.0, &own.1))
             .map_err(DeviceError::Thread)?;
+        supervised.add(&shared);
         Ok(Self {
             shared,
             stop,
@@ -260,11 +388,16 @@ impl Device {
         self.stop.signal();
         // A front-end that sends half a message, or reads no answer, holds it up no more.
         self.shared.hang_up();
-        if let Some(thread) = self.thread.take() {
-            while !thread.is_finished() {
-                std::thread::sleep(PAUSE);
-                self.shared.free();
-            }
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        let begin = Instant::now();
+        while !thread.is_finished() && begin.elapsed() < ENDS_WITHIN {
+            std::thread::sleep(PAUSE);
+        }
+        // To close a front-end's file may mean to wait for its file system. Such a thread
+        // is left: it ends with this process, if not before.
+        if thread.is_finished() {
             // A panic of its thread has ended the device already.
             let _ = thread.join();
         }
@@ -279,6 +412,12 @@ impl Device {
             connections: shared.connections.load(Ordering::Relaxed),
             refused: shared.counters.snapshot(),
             broken: shared.counters.broken(),
+            broken_queues: shared.counters.broken_queues(),
+            stalls: lock(&shared.quarantine).count,
+            is_quarantined: shared.is_quarantined(),
+            memory_bytes: shared.memory.used(),
+            made_bytes: shared.made.bytes(),
+            panics: shared.panics.load(Ordering::Relaxed),
         }
     }
 }
@@ -306,8 +445,47 @@ const LOOK: Duration = Duration::from_secs(3600);
 /// After a front-end that cannot be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
-fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
+/// How long a device's thread may take to end: as long as its queues may take, each to
+/// finish and to be cancelled.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Panics after which the device's thread is not started again, a minute.
+const PANICS_MAX: usize = 8;
+
+/// Serves until it is told to stop. A panic ends the connection, and nothing else.
+fn listen_on(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
+    let mut panics = Vec::new();
     loop {
+        let accepting = AssertUnwindSafe(|| accept(listener, shared, stop));
+        if catch_unwind(accepting).is_ok() {
+            break;
+        }
+        shared.panics.fetch_add(1, Ordering::Relaxed);
+        shared.is_connected.store(false, Ordering::Relaxed);
+        shared.note_stream(None);
+        panics.retain(|at: &Instant| at.elapsed() < Duration::from_secs(60));
+        panics.push(Instant::now());
+        if panics.len() > PANICS_MAX {
+            break;
+        }
+        // What tells of it may be what panicked.
+        let telling = AssertUnwindSafe(|| (shared.notices)(Notice::Panicked));
+        let _ = catch_unwind(telling);
+    }
+    if !readable::any(&[stop.as_fd()], Duration::ZERO).unwrap_or(false) {
+        let path = shared.config.socket.path.clone();
+        shared.supervised.failed(Failure::Device(path));
+    }
+}
+
+fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
+    let mut connections = Bucket::new(per_second(shared.config.limits.connections_per_s));
+    loop {
+        // Who connects more often waits, and so do those behind it.
+        if let Err(due_ns) = connections.allowance(now_ns()) {
+            let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns()));
+            let _ = readable::any(&[stop.as_fd()], wait.min(Duration::from_secs(1)));
+        }
         let files = [listener.as_fd(), stop.as_fd()];
         let is_stopped = readable::any(&files, LOOK).is_err()
             || readable::any(&[stop.as_fd()], Duration::ZERO).unwrap_or(true);
@@ -315,7 +493,10 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
             return;
         }
         match listener.accept() {
-            Ok((stream, _)) => serve(shared, stream, stop),
+            Ok((stream, _)) => {
+                connections.spend(now_ns(), 1, 0);
+                serve(shared, stream, stop);
+            }
             // One that has left again, or no room for another file: that stays so for a
             // while, and to look at once again would keep a CPU busy.
             Err(_) => {
@@ -328,6 +509,9 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
 fn serve(shared: &Arc<Shared>, stream: UnixStream, stop: &Event) {
     shared.connections.fetch_add(1, Ordering::Relaxed);
     shared.is_connected.store(true, Ordering::Relaxed);
+    // What was to be cut was another.
+    shared.take_cut();
+    shared.supervised.look();
     (shared.notices)(Notice::Connected);
     let connection = stream.try_clone().and_then(|own| {
         shared.note_stream(Some(own));
@@ -340,6 +524,10 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, stop: &Event) {
     shared.note_stream(None);
     shared.is_connected.store(false, Ordering::Relaxed);
     (shared.notices)(Notice::Disconnected(served.as_ref().err()));
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A socket that only its owner can reach, from its first moment on.

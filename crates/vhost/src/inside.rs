@@ -11,11 +11,14 @@ use engine::CryptoFunction;
 use sys::event::Event;
 use sys::memory::{Mapping, sealed};
 
-use crate::connection::{Connection, Message};
+use crate::connection::{self, Connection};
+use crate::control::Message;
 use crate::device::{Notices, Shared};
 use crate::front::{FrontConfig, FrontEnd, FrontError};
+use crate::limits::HostLimits;
 use crate::log::Logs;
 use crate::queue::{Chain, Piece, Queue};
+use crate::supervisor::Supervised;
 use crate::{ChainError, ConnectionError, DeviceConfig, GeometryError, GuestMemory, MemoryError};
 use crate::{RefusedSession, RegionSpec, session};
 
@@ -37,7 +40,8 @@ impl Served {
     ) -> Result<Self, FrontError> {
         let bytes = Logs::bytes(config.queues);
         let log = Mapping::shared(std::os::fd::AsFd::as_fd(&sealed(bytes)?), bytes)?;
-        let shared = Shared::new(function, config, notices, Logs::new(log));
+        let supervised = Supervised::new(HostLimits::default())?;
+        let shared = Shared::new(function, config, notices, Logs::new(log), &supervised)?;
         Ok(Self {
             shared: Arc::new(shared),
             stop: Event::new()?,
@@ -70,7 +74,7 @@ pub fn say(
 ) -> Result<(), ConnectionError> {
     let mut message = Message::new(code, flags, body);
     message.files = files;
-    message.send(stream)
+    connection::say(stream, message)
 }
 
 /// The next message's code, flags and body; `None` at the end of the stream.
@@ -78,7 +82,7 @@ pub fn say(
 /// # Errors
 /// [`ConnectionError`].
 pub fn hear(stream: &UnixStream) -> Result<Option<(u32, u32, Vec<u8>)>, ConnectionError> {
-    let message = Message::receive(stream)?;
+    let message = connection::hear(stream)?;
     Ok(message.map(|one| (one.code, one.flags, one.body.to_vec())))
 }
 

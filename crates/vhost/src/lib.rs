@@ -18,16 +18,21 @@
 
 mod backend;
 mod connection;
+mod control;
 mod counters;
 mod device;
 pub mod front;
 #[doc(hidden)]
 pub mod inside;
+mod limits;
 mod log;
 mod memory;
+mod notifiers;
+mod quarantine;
 mod queue;
 mod ring;
 mod session;
+mod supervisor;
 
 pub use backend::{QUEUES_MAX, REQUEST_BYTES_MAX, SetupError};
 pub use connection::ConnectionError;
@@ -35,6 +40,8 @@ pub use counters::Refusal;
 pub use device::{
     Device, DeviceConfig, DeviceCounters, DeviceError, Notice, Notices, SocketConfig, moderation,
 };
+pub use limits::{HostLimits, Limits};
 pub use memory::{GuestMemory, MemoryError, REGIONS_MAX, RegionSpec};
 pub use queue::{Broken, ChainError, GeometryError, SIZE_MAX};
 pub use session::RefusedSession;
+pub use supervisor::{Failure, Supervisor};

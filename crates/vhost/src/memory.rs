@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use sys::memory::{Mapping, ShareError};
 
+use crate::limits::Made;
+
 /// Most regions of a guest's memory: as many as one message can bring files.
 pub const REGIONS_MAX: usize = 32;
 
@@ -39,6 +41,10 @@ pub enum MemoryError {
     Overlap { guest: u64 },
     #[error("there is no region of {bytes} bytes at {guest:#x}")]
     Unknown { guest: u64, bytes: u64 },
+    #[error(
+        "{bytes} bytes of memory: at most {limit} may be mapped (`memory_max`, of this function or of all)"
+    )]
+    Limit { bytes: u64, limit: u64 },
     #[error("memory at {guest:#x} is not usable")]
     Share {
         guest: u64,
@@ -59,6 +65,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, Default)]
 pub struct GuestMemory {
     pub(crate) regions: Vec<Region>,
+    /// What requests may have made of it.
+    pub(crate) made: Option<Arc<Made>>,
 }
 
 impl GuestMemory {
@@ -110,7 +118,8 @@ impl GuestMemory {
             mapping,
         };
         regions.insert(at, region);
-        Ok(Self { regions })
+        let made = self.made.clone();
+        Ok(Self { regions, made })
     }
 
     /// This memory without the region that lies there.
@@ -124,7 +133,31 @@ impl GuestMemory {
         let at = at.ok_or(MemoryError::Unknown { guest, bytes })?;
         let mut regions = self.regions.clone();
         regions.remove(at);
-        Ok(Self { regions })
+        let made = self.made.clone();
+        Ok(Self { regions, made })
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.regions.iter().map(|one| one.spec.bytes).sum()
+    }
+
+    /// Whether some of it was taken away: what is read there means nothing.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.regions.iter().any(|one| one.mapping.is_lost())
+    }
+
+    /// Whether these bytes, which lie in one region, may be touched: pages that are not
+    /// there are made for this process.
+    #[inline]
+    pub(crate) fn admits(&self, place: Place, bytes: usize) -> bool {
+        let made = self.made.as_deref();
+        made.is_none_or(|made| !made.is_counting() || self.counts(made, place, bytes))
+    }
+
+    #[cold]
+    fn counts(&self, made: &Made, place: Place, bytes: usize) -> bool {
+        let absent = self.mapping(place.region).absent_bytes(place.offset, bytes);
+        absent == 0 || made.admit(absent)
     }
 
     /// Where the guest's `address` lies, and how many bytes follow it in its region.

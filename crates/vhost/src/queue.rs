@@ -74,6 +74,10 @@ pub enum ChainError {
     Order,
     #[error("the chain has more than 2^32 bytes")]
     Long,
+    #[error(
+        "the chain names memory that nobody has written, beyond what may be made for it (`made_max`)"
+    )]
+    Unwritten,
 }
 
 /// Bytes of a chain that lie together.
@@ -90,6 +94,11 @@ pub(crate) struct Chain {
     pub(crate) readable: Vec<Piece>,
     pub(crate) writable: Vec<Piece>,
     pub(crate) descriptors: u32,
+    is_unwritten: bool,
+    /// Both lists in the order of their places.
+    sorted: [Vec<Piece>; 2],
+    /// What loops over the guest's lists did, for the tests.
+    steps: u64,
 }
 
 impl Chain {
@@ -97,6 +106,7 @@ impl Chain {
         self.readable.clear();
         self.writable.clear();
         self.descriptors = 0;
+        self.is_unwritten = false;
     }
 
     fn add(&mut self, memory: &GuestMemory, descriptor: Descriptor) -> Result<(), ChainError> {
@@ -121,6 +131,10 @@ impl Chain {
             address = address.checked_add(bytes).ok_or(outside)?;
             left -= bytes;
             let bytes = usize::try_from(bytes).expect("at most 2^32");
+            if !memory.admits(place, bytes) {
+                // To its end, where the status goes.
+                self.is_unwritten = true;
+            }
             match pieces.last_mut() {
                 Some(last) if last.ends_at(place) => last.bytes += bytes,
                 _ => pieces.push(Piece { place, bytes }),
@@ -129,18 +143,42 @@ impl Chain {
         Ok(())
     }
 
-    /// Whether it cannot be done again once it was begun.
-    pub(crate) fn writes_what_it_reads(&self) -> bool {
-        let any = |one: &Piece| self.readable.iter().any(|other| one.overlaps(other));
-        self.writable.iter().any(any)
+    /// Whether it cannot be done again once it was begun. Sorts its pieces and goes
+    /// through both lists once: the guest chose how many there are.
+    pub(crate) fn writes_what_it_reads(&mut self) -> bool {
+        let sorted = |pieces: &[Piece], into: &mut Vec<Piece>| {
+            into.clear();
+            into.extend(pieces.iter().filter(|piece| piece.bytes > 0));
+            into.sort_unstable_by_key(Piece::begin);
+        };
+        let [reads, writes] = &mut self.sorted;
+        sorted(&self.readable, reads);
+        sorted(&self.writable, writes);
+        let mut reads = reads.iter().peekable();
+        // Pieces of one list may lie over each other: the furthest end so far counts.
+        let mut read_to = (0, 0);
+        for write in writes.iter() {
+            while let Some(read) = reads.next_if(|read| read.begin() < write.end()) {
+                read_to = read_to.max(read.end());
+                self.steps += 1;
+            }
+            self.steps += 1;
+            if read_to > write.begin() {
+                return true;
+            }
+        }
+        false
     }
 }
 
 impl Piece {
-    fn overlaps(&self, other: &Self) -> bool {
-        let end = |piece: &Self| piece.place.offset + piece.bytes;
-        self.place.region == other.place.region
-            && self.place.offset.max(other.place.offset) < end(self).min(end(other))
+    fn begin(&self) -> (usize, usize) {
+        (self.place.region, self.place.offset)
+    }
+
+    /// Of the same region: pieces do not run on from one into the next.
+    fn end(&self) -> (usize, usize) {
+        (self.place.region, self.place.offset + self.bytes)
     }
 
     fn ends_at(&self, place: Place) -> bool {
@@ -378,7 +416,11 @@ impl Queue {
             }
             chain.add(memory, descriptor)?;
             if descriptor.flags & NEXT == 0 {
-                return Ok(());
+                return if chain.is_unwritten {
+                    Err(ChainError::Unwritten)
+                } else {
+                    Ok(())
+                };
             }
             if followed >= size {
                 return Err(ChainError::Endless);
@@ -414,6 +456,9 @@ impl Queue {
         if there < u64::from(bytes) {
             return Err(outside);
         }
+        if !memory.admits(place, bytes as usize) {
+            return Err(ChainError::Unwritten);
+        }
         let mapping = Arc::clone(memory.mapping(place.region));
         let offset = place.offset;
         let count = u16::try_from(count).expect("no more than the queue's size");
@@ -436,6 +481,7 @@ impl Queue {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         if let Some((place, there)) = memory.find(address)
             && there >= DESCRIPTOR_BYTES as u64
+            && memory.admits(place, DESCRIPTOR_BYTES)
             && memory
                 .mapping(place.region)
                 .read(place.offset, &mut bytes)

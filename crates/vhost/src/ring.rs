@@ -1,7 +1,6 @@
 //! One data queue of a device, served on its worker: requests of the guest become
 //! requests of the engine, and their ends become used entries.
 
-mod bell;
 mod copied;
 
 use std::collections::VecDeque;
@@ -17,12 +16,11 @@ use sys::clock::now_ns;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{HEADER_BYTES, Header, Opcode};
 
-pub(crate) use bell::Bell;
-
 use crate::counters::{Counters, Refusal};
 use crate::log::Log;
 use crate::memory::{GuestMemory, Place};
-use crate::queue::{Broken, Chain, ChainError, Piece, Queue};
+use crate::notifiers::Notifiers;
+use crate::queue::{Chain, ChainError, Piece, Queue};
 use crate::session::{Known, Sessions, slot_of};
 
 const IV_BYTES: usize = 16;
@@ -72,7 +70,7 @@ pub(crate) struct Parts {
     pub(crate) memory: Arc<GuestMemory>,
     pub(crate) queue: Queue,
     pub(crate) kick: OwnedFd,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) notifiers: Arc<Notifiers>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) counters: Arc<Counters>,
     /// Entries up to here may have been begun by a device that is gone: what wrote over
@@ -135,7 +133,8 @@ impl Ring {
         ring.parts.queue.disarm();
         // Of what was used before, by a queue that ended since or by a device that is
         // gone, the driver may not have been told.
-        ring.parts.bell.tell_again();
+        ring.parts.notifiers.mend();
+        ring.parts.notifiers.call();
         ring
     }
 
@@ -178,7 +177,15 @@ impl Ring {
             Ok(()) => self.submit(&mut taken, is_doubtful),
             Err(error) => {
                 // Nothing else that it names can be trusted.
-                if !matches!(error, ChainError::Table(_)) {
+                let is_known = match error {
+                    ChainError::Table(_) => true,
+                    ChainError::Unwritten => {
+                        let memory = &self.parts.memory;
+                        taken.status_at.is_some_and(|at| memory.admits(at, 1))
+                    }
+                    _ => false,
+                };
+                if !is_known {
                     taken.status_at = None;
                 }
                 Err(Refused::Message(error.into(), virtio::Status::BadMessage))
@@ -230,7 +237,11 @@ impl Ring {
             && !self.is_broken
         {
             self.is_broken = true;
-            self.parts.counters.broke(broken);
+            // Of memory that was taken away nothing is the driver's.
+            if !self.parts.memory.is_lost() {
+                self.parts.counters.note_broken(broken);
+                self.parts.notifiers.broke(broken);
+            }
         }
     }
 
@@ -461,7 +472,7 @@ impl Resident for Ring {
         // One that does not ask looks by itself.
         self.turns.told();
         if is_awaited {
-            self.parts.bell.tell();
+            self.parts.notifiers.call();
         }
         is_awaited
     }
@@ -513,8 +524,11 @@ fn status_of(status: Status) -> virtio::Status {
 }
 
 impl From<ChainError> for Refusal {
-    fn from(_: ChainError) -> Self {
-        Self::Chain
+    fn from(error: ChainError) -> Self {
+        match error {
+            ChainError::Unwritten => Self::Unwritten,
+            _ => Self::Chain,
+        }
     }
 }
 
@@ -548,10 +562,4 @@ pub(crate) fn copy_in(
         }
     }
     at == into.len()
-}
-
-impl Counters {
-    fn broke(&self, broken: Broken) {
-        self.note_broken(broken);
-    }
 }

@@ -15,6 +15,7 @@ use crate::counters::WorkerCounters;
 use crate::function::{FunctionConfig, FunctionError, RequestLimit};
 use crate::lane::{LaneConfig, LaneError};
 use crate::pool::{Engine, StartError, WorkerConfig};
+use crate::standpoint::Overseer;
 
 /// Numbers engines and virtual functions, so that a session is only used by
 /// the one it is of.
@@ -119,6 +120,11 @@ impl CryptoEngine {
             request_max: config.request_max,
             vault: Vault::new(config.keys_max),
         })
+    }
+
+    /// Who looks after the workers.
+    pub fn overseer(&self) -> Overseer {
+        self.engine.overseer()
     }
 
     pub fn backend(&self) -> &dyn Backend {

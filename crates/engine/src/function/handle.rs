@@ -113,6 +113,11 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         self.function.state().life
     }
 
+    /// What [`Trouble`](crate::Trouble) names it by.
+    pub fn id(&self) -> u64 {
+        self.function.id
+    }
+
     pub fn counters(&self) -> FunctionCounters {
         self.function.counters()
     }

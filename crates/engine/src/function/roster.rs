@@ -345,13 +345,15 @@ impl<R: Copy + Send> Roster<R> {
     }
 
     /// Takes requests of one flow after the other, each once and for what its
-    /// turn is worth, until there are `room` or enough for a breath.
+    /// turn is worth, until there are `room` or enough for a breath; or of one flow alone,
+    /// if `is_solo`, so that what the breath takes is known to be that flow's.
     pub(crate) fn inhale<S: Service<Request = R>>(
         &mut self,
         service: &mut S,
         into: &mut Breath<R>,
         room: usize,
         width: usize,
+        is_solo: bool,
     ) {
         if let Some(slot) = self.lone {
             let lane = &mut self.lanes[slot as usize];
@@ -366,6 +368,7 @@ impl<R: Copy + Send> Roster<R> {
         let mut work_ns = 0;
         while (work_ns < BREATH_NS || into.requests.len() < width)
             && into.requests.len() < room
+            && !(is_solo && !into.requests.is_empty())
             && let Some(visit) = self.schedule.begin()
         {
             let flow = self.flows[visit.flow as usize].as_mut();
@@ -487,7 +490,7 @@ impl<R: Copy + Send> Roster<R> {
         }
         self.schedule.owe(lane.flow_number(), surcharge_ns);
         if let Some(function) = &lane.function {
-            function.worked(surcharge_ns);
+            function.went_beyond(surcharge_ns);
         }
         surcharge_ns
     }

@@ -38,6 +38,8 @@ pub struct FunctionCounters {
     /// Work that its requests were charged, ns: see
     /// [`Service::work_ns`](crate::Service::work_ns).
     pub work_ns: u64,
+    /// Of that: what its requests took beyond what they were expected to.
+    pub beyond_ns: u64,
     pub throttled: u64,
 }
 
@@ -60,6 +62,7 @@ pub(crate) struct Function<R> {
     bucket: Mutex<Bucket>,
     is_limited: AtomicBool,
     work_ns: AtomicU64,
+    beyond_ns: AtomicU64,
     throttled: AtomicU64,
     pub(crate) possessions: Possessions,
     state: Mutex<State<R>>,
@@ -97,6 +100,7 @@ impl<R> Function<R> {
             bucket: Mutex::new(Bucket::new(config.quota)),
             is_limited: AtomicBool::new(!config.quota.is_unlimited()),
             work_ns: AtomicU64::new(0),
+            beyond_ns: AtomicU64::new(0),
             throttled: AtomicU64::new(0),
             possessions: Possessions::default(),
             state: Mutex::new(State {
@@ -169,6 +173,11 @@ impl<R> Function<R> {
 
     pub(crate) fn worked(&self, work_ns: u64) {
         self.work_ns.fetch_add(work_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn went_beyond(&self, beyond_ns: u64) {
+        self.beyond_ns.fetch_add(beyond_ns, Ordering::Relaxed);
+        self.worked(beyond_ns);
     }
 
     pub(crate) fn gate(&self) -> Gate {
@@ -264,6 +273,7 @@ impl<R> Function<R> {
             bytes: totals.bytes,
             notifications: totals.notifications,
             work_ns: self.work_ns.load(Ordering::Relaxed),
+            beyond_ns: self.beyond_ns.load(Ordering::Relaxed),
             throttled: self.throttled.load(Ordering::Relaxed),
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sys::clock::ticks;
+
 use super::Worker;
 use crate::lane::Closed;
 use crate::resident::{Eviction, Stay};
@@ -24,8 +26,14 @@ impl<S: Service> Worker<S> {
         while let Some(&slot) = self.residents.looked.get(index) {
             let lane = &mut self.roster.lanes[slot as usize];
             let home = lane.home.as_mut().expect("it is a resident's");
+            let standpoint = &self.control.standpoint;
+            standpoint.enter(lane.host);
+            let begin_ticks = ticks();
             let intake = home.inhale();
-            lane.surcharge_ns = lane.surcharge_ns.saturating_add(intake.work_ns);
+            let beyond_ns = self.pace.beyond_ns(begin_ticks, intake.work_ns, standpoint);
+            standpoint.leave();
+            let work_ns = intake.work_ns.saturating_add(beyond_ns);
+            lane.surcharge_ns = lane.surcharge_ns.saturating_add(work_ns);
             if intake.is_some {
                 is_any = true;
                 self.roster.rouse_one(slot);

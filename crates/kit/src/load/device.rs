@@ -7,7 +7,9 @@ use crypto::Algorithm;
 use engine::{CryptoEngine, FunctionConfig, Governed, Governor, RequestLimit};
 use policy::Moderation;
 use policy::controllers::{Parameters, by_name};
-use vhost::{Device, DeviceConfig, REQUEST_BYTES_MAX, SocketConfig};
+use vhost::{
+    Device, DeviceConfig, HostLimits, Limits, REQUEST_BYTES_MAX, SocketConfig, Supervisor,
+};
 
 use crate::subject::Stopped;
 
@@ -21,6 +23,7 @@ pub const PIECE_BYTES: usize = 4 << 10;
 /// A device that listens, with what governs it.
 pub struct Served {
     pub device: Device,
+    _supervisor: Supervisor,
     _governor: Option<Governor>,
 }
 
@@ -63,6 +66,8 @@ pub fn serve(
         },
         queues: 1,
         workers: vec![0],
+        quarantine: Vec::new(),
+        limits: Limits::default(),
         depth: 256,
         segments_max: SEGMENTS_MAX,
         piece_bytes: Some(PIECE_BYTES),
@@ -70,9 +75,12 @@ pub fn serve(
         allowed: allowed.to_vec(),
         offers_config: false,
     };
-    let device = Device::start(function, config, Arc::new(|_| {})).map_err(Stopped::failed)?;
+    let supervisor = Supervisor::start(engine.overseer(), HostLimits::default());
+    let supervisor = supervisor.map_err(Stopped::failed)?;
+    let device = Device::start(function, config, Arc::new(|_| {}), &supervisor);
     Ok(Served {
-        device,
+        device: device.map_err(Stopped::failed)?,
+        _supervisor: supervisor,
         _governor: governor,
     })
 }

@@ -25,7 +25,8 @@ pub use driver::{Done, Driver, DriverError, Interrupts, Request};
 pub use hostile::{Hostile, Hostility};
 pub use load::{Load, LoadConfig, LoadCounts, LoadError, takes};
 
-use crate::connection::{CLOSE_SESSION, CREATE_SESSION, ConnectionError, Message, REPLY};
+use crate::connection::{CLOSE_SESSION, CREATE_SESSION, ConnectionError, hear, say};
+use crate::control::{Message, REPLY};
 use crate::session::{LAYOUT_7, LAYOUT_8, Layout};
 
 const GET_FEATURES: u32 = 1;
@@ -466,7 +467,7 @@ impl FrontEnd {
     pub fn send(&self, code: u32, body: Vec<u8>, files: Vec<OwnedFd>) -> Result<(), FrontError> {
         let mut message = Message::new(code, 0, body);
         message.files = files;
-        message.send(&self.stream).map_err(hung_up)
+        say(&self.stream, message).map_err(hung_up)
     }
 
     fn tell(&self, code: u32, body: &[u8]) -> Result<(), FrontError> {
@@ -478,7 +479,7 @@ impl FrontEnd {
         if !sys::readable::any(&[self.stream.as_fd()], REPLY_WITHIN)? {
             return Err(FrontError::Silent { code });
         }
-        let reply = Message::receive(&self.stream).map_err(hung_up)?;
+        let reply = hear(&self.stream).map_err(hung_up)?;
         let reply = reply.ok_or(FrontError::HungUp)?;
         if reply.code != code || reply.flags & REPLY == 0 {
             let (got, bytes) = (reply.code, reply.body.len());
@@ -507,7 +508,7 @@ impl FrontEnd {
     /// Whether the back-end has hung up.
     pub fn is_hung_up(&self, within: Duration) -> bool {
         let is_readable = sys::readable::any(&[self.stream.as_fd()], within);
-        is_readable.unwrap_or(true) && !matches!(Message::receive(&self.stream), Ok(Some(_)))
+        is_readable.unwrap_or(true) && !matches!(hear(&self.stream), Ok(Some(_)))
     }
 }
 

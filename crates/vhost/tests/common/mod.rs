@@ -10,7 +10,10 @@ use std::time::Duration;
 use crypto::{Algorithm, Data, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices};
 use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
 use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request, SessionSpec};
-use lockgate_vhost::{Device, DeviceConfig, Notice, Notices, REQUEST_BYTES_MAX, SocketConfig};
+use lockgate_vhost::{
+    Device, DeviceConfig, HostLimits, Limits, Notice, Notices, REQUEST_BYTES_MAX, SocketConfig,
+    Supervisor,
+};
 use policy::Moderation;
 use tempfile::TempDir;
 use wire::virtio_crypto::{Header, Opcode, Status};
@@ -24,6 +27,7 @@ pub struct Rig {
     pub device: Option<Device>,
     pub notices: Arc<Mutex<Vec<String>>>,
     pub engine: Arc<CryptoEngine>,
+    pub supervisor: Supervisor,
     config: DeviceConfig,
     folder: TempDir,
 }
@@ -84,6 +88,8 @@ impl Rig {
             socket,
             queues: 2,
             workers: vec![0],
+            quarantine: Vec::new(),
+            limits: Limits::default(),
             depth: 256,
             segments_max: SEGMENTS_MAX,
             piece_bytes: Some(16 << 10),
@@ -94,8 +100,10 @@ impl Rig {
         change(&mut config);
         let notices = Arc::new(Mutex::new(Vec::new()));
         let function = engine.function(function).unwrap();
-        let device = Device::start(function, config.clone(), keep(&notices));
+        let supervisor = Supervisor::start(engine.overseer(), HostLimits::default()).unwrap();
+        let device = Device::start(function, config.clone(), keep(&notices), &supervisor);
         Self {
+            supervisor,
             config,
             device: Some(device.unwrap()),
             notices,
@@ -108,7 +116,8 @@ impl Rig {
     pub fn restart(&mut self) {
         drop(self.device.take());
         let function = self.engine.function(function()).unwrap();
-        let device = Device::start(function, self.config.clone(), keep(&self.notices));
+        let (config, notices) = (self.config.clone(), keep(&self.notices));
+        let device = Device::start(function, config, notices, &self.supervisor);
         self.device = Some(device.unwrap());
     }
 
@@ -151,6 +160,10 @@ fn keep(notices: &Arc<Mutex<Vec<String>>>) -> Notices {
             Notice::Connected | Notice::Disconnected(None) => return,
             Notice::Disconnected(Some(error)) => chain(error),
             Notice::SessionRefused(error) => chain(error),
+            Notice::QueueBroken { queue, broken } => format!("queue {queue} broke: {broken}"),
+            Notice::Quarantined { worker } => format!("moved to worker {worker}"),
+            Notice::Returned => "moved back".to_owned(),
+            Notice::Panicked => "panicked".to_owned(),
         };
         notices.lock().unwrap().push(text);
     })

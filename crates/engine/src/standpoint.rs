@@ -1,0 +1,345 @@
+//! What a worker is at, as its overseer sees it.
+//!
+//! Memory that a tenant shares can hold its reader up: a page that is being taken away, a
+//! page on its way back from a disk, huge pages that are cleared. The kernel does not
+//! break that off. So a worker says whose memory it goes to before it does, in plain
+//! stores; another thread looks whether it stays there.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use sys::clock::{now_ns, ticks};
+
+use crate::pool::Control;
+
+/// A visit that lasts longer and does not compute is a stall.
+pub const STALL: Duration = Duration::from_millis(5);
+
+/// A visit or a batch is slow when it took so many ticks more than expected: some 30 µs,
+/// more than a few page faults take, and less than losing the CPU does.
+const SLOW_TICKS: u64 = 100_000;
+
+/// What a slow visit is charged at most, ns, where it was not seen to stall: its worker
+/// may have lost its CPU to others.
+const SLOW_NS_MAX: u64 = 1_000_000;
+
+/// In the place of an owner.
+const NOBODY: u64 = 0;
+const MANY: u64 = 1;
+const FIRST: u64 = 2;
+
+/// On lines of its own: written with each visit.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Standpoint {
+    at: AtomicU64,
+    visits: AtomicU64,
+    /// The visit that lasts was seen to stall.
+    is_stalled: AtomicBool,
+    /// The thread's `stat` and `wchan` in `/proc/self/task/TID`.
+    state: OnceLock<[File; 2]>,
+}
+
+/// Whose memory a worker goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Host(u64);
+
+impl Host {
+    pub(crate) const NOBODY: Self = Self(NOBODY);
+    pub(crate) const MANY: Self = Self(MANY);
+
+    pub(crate) fn function(id: u64) -> Self {
+        Self(FIRST + id)
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NOBODY, one) | (one, Self::NOBODY) => one,
+            (one, other) if one == other => one,
+            _ => Self::MANY,
+        }
+    }
+}
+
+impl Standpoint {
+    /// Called by the worker's own thread.
+    pub(crate) fn begin(&self) {
+        // Without it, where `/proc` is not mounted, the worker's CPU time has to do.
+        if let Ok(files) = own_state() {
+            let _ = self.state.set(files);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self, host: Host) {
+        let visits = self.visits.load(Ordering::Relaxed);
+        self.visits.store(visits.wrapping_add(1), Ordering::Relaxed);
+        self.at.store(host.0, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.at.store(NOBODY, Ordering::Release);
+    }
+
+    /// What the kernel says of the thread; a read of a few microseconds.
+    fn state(&self) -> Option<State> {
+        let [stat, place] = self.state.get()?;
+        let mut bytes = [0; 512];
+        let text = read(stat, &mut bytes)?;
+        // proc_pid_stat(5): fields follow the name, which may have brackets itself.
+        let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+        let is_waiting = fields.next()? != "R";
+        let minor: u64 = fields.nth(6)?.parse().ok()?;
+        let major: u64 = fields.nth(1)?.parse().ok()?;
+        let mut bytes = [0; PLACE_BYTES];
+        let place = is_waiting.then(|| read(place, &mut bytes));
+        let place = place.map(|place| place.unwrap_or_default());
+        let is_own = |place: &str| OWN.iter().any(|own| place.contains(own));
+        Some(State {
+            waits_in: place.filter(|place| !is_own(place)).map(str::to_owned),
+            faults: minor + major,
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct State {
+    /// Where in the kernel it waits; none of a thread that runs, or is kept from its CPU.
+    waits_in: Option<String>,
+    faults: u64,
+}
+
+/// Parts of the names of places where a thread waits for another of its own process: for
+/// a lock of its own, or that of the process's mappings. That is no tenant's doing.
+const OWN: [&str; 7] = [
+    "futex",
+    "rwsem",
+    "mincore",
+    "mmap",
+    "lock_mm",
+    "lock_vma",
+    "user_addr_fault",
+];
+
+/// Longest name of such a place.
+const PLACE_BYTES: usize = 64;
+
+fn own_state() -> io::Result<[File; 2]> {
+    Ok([
+        File::open("/proc/thread-self/stat")?,
+        File::open("/proc/thread-self/wchan")?,
+    ])
+}
+
+fn read<'b>(file: &File, into: &'b mut [u8]) -> Option<&'b str> {
+    let len = file.read_at(into, 0).ok()?;
+    std::str::from_utf8(&into[..len]).ok()
+}
+
+/// How a worker's visits keep within what they are expected to take.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    begin_ticks: u64,
+    begin_ns: u64,
+    ticks_a_ns: f64,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self {
+            begin_ticks: ticks(),
+            begin_ns: now_ns(),
+            // More than any has, until one is known.
+            ticks_a_ns: 8.0,
+        }
+    }
+
+    /// What a visit that began at `begin_ticks` took beyond what was expected of it, ns;
+    /// 0 of one that was not slow.
+    #[inline]
+    pub(crate) fn beyond_ns(
+        &mut self,
+        begin_ticks: u64,
+        expected_ns: u64,
+        standpoint: &Standpoint,
+    ) -> u64 {
+        let took = ticks().wrapping_sub(begin_ticks);
+        let expected = (expected_ns as f64 * self.ticks_a_ns) as u64;
+        if took <= expected.saturating_add(SLOW_TICKS) {
+            return 0;
+        }
+        self.slow_ns(took, expected_ns, standpoint)
+    }
+
+    #[cold]
+    fn slow_ns(&mut self, took: u64, expected_ns: u64, standpoint: &Standpoint) -> u64 {
+        let (ticks, ns) = (
+            ticks().wrapping_sub(self.begin_ticks),
+            now_ns().saturating_sub(self.begin_ns),
+        );
+        // By then a worker is old enough to know it well.
+        if ns > 10_000_000 {
+            self.ticks_a_ns = ticks as f64 / ns as f64;
+        }
+        let took_ns = (took as f64 / self.ticks_a_ns) as u64;
+        let beyond_ns = took_ns.saturating_sub(expected_ns);
+        if standpoint.is_stalled.swap(false, Ordering::Relaxed) {
+            beyond_ns
+        } else {
+            beyond_ns.min(SLOW_NS_MAX)
+        }
+    }
+}
+
+/// What is wrong with a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It ended without being asked: a panic.
+    Ended { worker: usize },
+    /// The memory of a virtual function, or of one of several, holds it up.
+    Stalled {
+        worker: usize,
+        function: Option<u64>,
+        lasts: Duration,
+        /// The kernel's function that waits, where it tells.
+        waits_in: String,
+    },
+    /// It had so many page faults since the last look.
+    Faulted { worker: usize, count: u64 },
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    visits: u64,
+    since_ns: u64,
+    busy_ns: u64,
+    was_waiting: bool,
+    faults: Option<u64>,
+}
+
+/// Looks after the workers of an engine, on any thread.
+pub struct Overseer {
+    controls: Vec<Arc<dyn Overseen>>,
+    seen: Vec<Seen>,
+}
+
+impl std::fmt::Debug for Overseer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Overseer({} workers)", self.controls.len())
+    }
+}
+
+trait Overseen: Send + Sync {
+    fn standpoint(&self) -> &Standpoint;
+    fn busy_ns(&self) -> u64;
+    fn has_failed(&self) -> bool;
+}
+
+impl<R: Copy + Send> Overseen for Control<R> {
+    fn standpoint(&self) -> &Standpoint {
+        &self.standpoint
+    }
+
+    fn busy_ns(&self) -> u64 {
+        self.busy_ns()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.has_failed()
+    }
+}
+
+impl Overseer {
+    pub(crate) fn new<R: Copy + Send + 'static>(
+        controls: impl Iterator<Item = Arc<Control<R>>>,
+    ) -> Self {
+        let controls: Vec<_> = controls.map(|one| one as Arc<dyn Overseen>).collect();
+        Self {
+            seen: vec![Seen::default(); controls.len()],
+            controls,
+        }
+    }
+
+    /// Tells `trouble` of each worker that has some, at `now_ns`. A stall is told with
+    /// each look while it lasts.
+    pub fn look(&mut self, now_ns: u64, mut trouble: impl FnMut(Trouble)) {
+        for (worker, (control, seen)) in self.controls.iter().zip(&mut self.seen).enumerate() {
+            if control.has_failed() {
+                trouble(Trouble::Ended { worker });
+                continue;
+            }
+            let standpoint = control.standpoint();
+            let at = standpoint.at.load(Ordering::Acquire);
+            let visits = standpoint.visits.load(Ordering::Relaxed);
+            // A worker that has not moved since has not faulted either.
+            let is_still = visits == seen.visits;
+            let state = if is_still && at == NOBODY {
+                None
+            } else {
+                standpoint.state()
+            };
+            if let Some(State { faults, .. }) = &state {
+                let faults = *faults;
+                let before = seen.faults.replace(faults).unwrap_or(faults);
+                let count = faults.saturating_sub(before);
+                if count > 0 {
+                    trouble(Trouble::Faulted { worker, count });
+                }
+            }
+            // What the kernel said is of this visit if it lasts still.
+            let lasts = standpoint.at.load(Ordering::Acquire) == at
+                && standpoint.visits.load(Ordering::Relaxed) == visits;
+            if at == NOBODY || !is_still || !lasts {
+                *seen = Seen {
+                    visits,
+                    since_ns: now_ns,
+                    // Read only of a visit that lasts.
+                    busy_ns: u64::MAX,
+                    was_waiting: false,
+                    ..*seen
+                };
+                continue;
+            }
+            let lasts_ns = now_ns.saturating_sub(seen.since_ns);
+            if seen.busy_ns == u64::MAX {
+                seen.busy_ns = control.busy_ns();
+            }
+            // A worker that computes, or that waits for its CPU, is held up by nobody.
+            let waits_in = match state {
+                Some(state) => state.waits_in,
+                None => {
+                    let busy_ns = control.busy_ns().saturating_sub(seen.busy_ns);
+                    (busy_ns < lasts_ns / 2).then(String::new)
+                }
+            };
+            // With two looks one after the other, so that it is not a moment's wait.
+            let was_waiting = std::mem::replace(&mut seen.was_waiting, waits_in.is_some());
+            let Some(waits_in) = waits_in.filter(|_| was_waiting) else {
+                continue;
+            };
+            if lasts_ns < STALL.as_nanos() as u64 {
+                continue;
+            }
+            standpoint.is_stalled.store(true, Ordering::Relaxed);
+            trouble(Trouble::Stalled {
+                worker,
+                function: at.checked_sub(FIRST),
+                lasts: Duration::from_nanos(lasts_ns),
+                waits_in,
+            });
+        }
+    }
+
+    /// Whether some worker is at somebody's memory right now: else a look may wait.
+    pub fn is_any_out(&self) -> bool {
+        let is_out =
+            |control: &Arc<dyn Overseen>| control.standpoint().at.load(Ordering::Relaxed) != NOBODY;
+        self.controls.iter().any(is_out)
+    }
+}
