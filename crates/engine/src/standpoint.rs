@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use sys::clock::{now_ns, ticks};
+use sys::usage::thread_usage;
 
 use crate::pool::Control;
 
@@ -24,9 +25,10 @@ pub const STALL: Duration = Duration::from_millis(5);
 /// more than a few page faults take, and less than losing the CPU does.
 const SLOW_TICKS: u64 = 100_000;
 
-/// What a slow visit is charged at most, ns, where it was not seen to stall: its worker
-/// may have lost its CPU to others.
-const SLOW_NS_MAX: u64 = 1_000_000;
+/// What a slow visit is charged at most for each page fault, ns, where it was not seen to
+/// stall: as long as a huge page takes to be cleared. Its worker may have lost its CPU to
+/// others, which is nobody's fault.
+const FAULT_NS_MAX: u64 = 200_000;
 
 /// In the place of an owner.
 const NOBODY: u64 = 0;
@@ -148,6 +150,8 @@ pub(crate) struct Pace {
     begin_ticks: u64,
     begin_ns: u64,
     ticks_a_ns: f64,
+    /// Of this thread, when last looked at.
+    faults: u64,
 }
 
 impl Pace {
@@ -157,6 +161,7 @@ impl Pace {
             begin_ns: now_ns(),
             // More than any has, until one is known.
             ticks_a_ns: 8.0,
+            faults: faults(),
         }
     }
 
@@ -189,12 +194,20 @@ impl Pace {
         }
         let took_ns = (took as f64 / self.ticks_a_ns) as u64;
         let beyond_ns = took_ns.saturating_sub(expected_ns);
+        let faults = faults();
+        let count = faults - std::mem::replace(&mut self.faults, faults);
         if standpoint.is_stalled.swap(false, Ordering::Relaxed) {
             beyond_ns
         } else {
-            beyond_ns.min(SLOW_NS_MAX)
+            beyond_ns.min(count.saturating_mul(FAULT_NS_MAX))
         }
     }
+}
+
+/// Of the calling thread.
+fn faults() -> u64 {
+    let usage = thread_usage();
+    usage.minor_faults + usage.major_faults
 }
 
 /// What is wrong with a worker.

@@ -14,6 +14,7 @@ mod functions_prices;
 mod hybrid;
 mod lanes;
 mod moderation;
+mod overseer;
 mod packets;
 mod pieces;
 mod residents;

@@ -32,6 +32,14 @@ pub fn sealed(len: usize) -> io::Result<OwnedFd> {
     memory(len, SealFlags::SHRINK)
 }
 
+/// The same, which whoever holds it can shorten.
+///
+/// # Errors
+/// From `memfd_create(2)`.
+pub fn unsealed(len: usize) -> io::Result<OwnedFd> {
+    memory(len, SealFlags::empty())
+}
+
 fn memory(len: usize, seals: SealFlags) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create(c"lockgate", flags)?;
@@ -407,7 +415,7 @@ mod tests {
 
     /// Memory without one seal, and its file.
     fn unsealed(len: usize) -> (Mapping, OwnedFd) {
-        let memory = memory(len, SealFlags::empty()).unwrap();
+        let memory = super::unsealed(len).unwrap();
         (Mapping::shared(memory.as_fd(), len).unwrap(), memory)
     }
 

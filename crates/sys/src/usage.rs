@@ -5,6 +5,7 @@ pub struct ThreadUsage {
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub minor_faults: u64,
+    pub major_faults: u64,
 }
 
 pub fn thread_usage() -> ThreadUsage {
@@ -17,5 +18,6 @@ pub fn thread_usage() -> ThreadUsage {
         voluntary_switches: usage.ru_nvcsw.unsigned_abs(),
         involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
         minor_faults: usage.ru_minflt.unsigned_abs(),
+        major_faults: usage.ru_majflt.unsigned_abs(),
     }
 }

@@ -594,3 +594,36 @@ impl Queue {
         self.used.number(0).store(NO_NOTIFY, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn piece((region, offset, bytes): (usize, usize, usize)) -> Piece {
+        let place = Place { region, offset };
+        Piece { place, bytes }
+    }
+
+    proptest! {
+        /// Beside each piece compared with each; and in as many steps as there are pieces.
+        #[test]
+        fn what_is_written_and_read_is_found_in_one_go(
+            readable in prop::collection::vec((0_usize..2, 0_usize..60, 0_usize..6), 0..24),
+            writable in prop::collection::vec((0_usize..2, 0_usize..60, 0_usize..6), 0..24),
+        ) {
+            let mut chain = Chain {
+                readable: readable.iter().copied().map(piece).collect(),
+                writable: writable.iter().copied().map(piece).collect(),
+                ..Chain::default()
+            };
+            let overlap = |a: &(usize, usize, usize), b: &(usize, usize, usize)| {
+                a.0 == b.0 && a.1.max(b.1) < (a.1 + a.2).min(b.1 + b.2)
+            };
+            let expected = readable.iter().any(|a| writable.iter().any(|b| overlap(a, b)));
+            prop_assert_eq!(chain.writes_what_it_reads(), expected);
+            prop_assert!(chain.steps <= (readable.len() + writable.len()) as u64);
+        }
+    }
+}

@@ -12,7 +12,8 @@ use crate::common::{Rig, cipher, encrypts, engine, finish, function, is_ok, open
 const LEN: usize = 4096;
 const DEPTH: usize = 8;
 
-struct Over<'a>(&'a AtomicBool);
+/// Ends what goes on beside a test, also when that fails.
+pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

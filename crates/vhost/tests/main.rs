@@ -1,6 +1,7 @@
 //! The device, driven by the front-end that plays a guest.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
+mod attacks;
 mod common;
 mod isolation;
 mod life;

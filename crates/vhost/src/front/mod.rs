@@ -10,14 +10,14 @@ mod load;
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sys::event::Event;
-use sys::memory::{Mapping, ShareError, sealed};
+use sys::memory::{Mapping, ShareError, sealed, unsealed};
 use wire::virtio_crypto::{CONFIG_BYTES, Config};
 use zeroize::Zeroizing;
 
@@ -88,6 +88,9 @@ pub struct FrontConfig {
     pub interrupts: Interrupts,
     /// Whether it keeps the back-end's log of requests in flight.
     pub keeps_log: bool,
+    /// Whether its memory cannot be shortened. QEMU's can, unless it is told otherwise;
+    /// that of cloud-hypervisor and of user-mode Linux, too.
+    pub is_sealed: bool,
 }
 
 impl Default for FrontConfig {
@@ -100,6 +103,7 @@ impl Default for FrontConfig {
             regions: 1,
             interrupts: Interrupts::EventIndex,
             keeps_log: false,
+            is_sealed: true,
         }
     }
 }
@@ -156,11 +160,15 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    fn new(bytes: usize, regions: usize) -> Result<Self, FrontError> {
+    fn new(bytes: usize, regions: usize, is_sealed: bool) -> Result<Self, FrontError> {
         const HUGE: usize = 1 << 16;
         let region_bytes = bytes.div_ceil(regions).next_multiple_of(HUGE);
         let bytes = region_bytes * regions;
-        let file = sealed(bytes)?;
+        let file = if is_sealed {
+            sealed(bytes)?
+        } else {
+            unsealed(bytes)?
+        };
         let mapping = Mapping::shared(file.as_fd(), bytes)?;
         Ok(Self {
             mapping,
@@ -168,6 +176,11 @@ impl SharedMemory {
             region_bytes,
             regions,
         })
+    }
+
+    /// What front-ends share it by: for those that take it away again.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// As the guest addresses it.
@@ -221,7 +234,8 @@ impl FrontEnd {
     pub(crate) fn connect_by(stream: UnixStream, config: FrontConfig) -> Result<Self, FrontError> {
         let queue_bytes = driver::bytes(config.queue_size);
         let data_at = queue_bytes * config.queues;
-        let memory = SharedMemory::new(data_at + config.data_bytes, config.regions)?;
+        let bytes = data_at + config.data_bytes;
+        let memory = SharedMemory::new(bytes, config.regions, config.is_sealed)?;
         Self::connect_with(stream, config, Arc::new(memory), None)
     }
 

@@ -4,6 +4,7 @@ pub mod load;
 pub mod raw;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct Rig {
     pub notices: Arc<Mutex<Vec<String>>>,
     pub engine: Arc<CryptoEngine>,
     pub supervisor: Supervisor,
+    /// Whether who is told of the next connection panics.
+    pub panics: Arc<AtomicBool>,
     config: DeviceConfig,
     folder: TempDir,
 }
@@ -99,10 +102,17 @@ impl Rig {
         };
         change(&mut config);
         let notices = Arc::new(Mutex::new(Vec::new()));
+        let panics = Arc::new(AtomicBool::new(false));
         let function = engine.function(function).unwrap();
         let supervisor = Supervisor::start(engine.overseer(), HostLimits::default()).unwrap();
-        let device = Device::start(function, config.clone(), keep(&notices), &supervisor);
+        let device = Device::start(
+            function,
+            config.clone(),
+            keep(&notices, &panics),
+            &supervisor,
+        );
         Self {
+            panics,
             supervisor,
             config,
             device: Some(device.unwrap()),
@@ -116,7 +126,7 @@ impl Rig {
     pub fn restart(&mut self) {
         drop(self.device.take());
         let function = self.engine.function(function()).unwrap();
-        let (config, notices) = (self.config.clone(), keep(&self.notices));
+        let (config, notices) = (self.config.clone(), keep(&self.notices, &self.panics));
         let device = Device::start(function, config, notices, &self.supervisor);
         self.device = Some(device.unwrap());
     }
@@ -153,9 +163,11 @@ impl Rig {
     }
 }
 
-fn keep(notices: &Arc<Mutex<Vec<String>>>) -> Notices {
-    let notices = Arc::clone(notices);
+fn keep(notices: &Arc<Mutex<Vec<String>>>, panics: &Arc<AtomicBool>) -> Notices {
+    let (notices, panics) = (Arc::clone(notices), Arc::clone(panics));
     Arc::new(move |notice| {
+        let panics = matches!(notice, Notice::Connected) && panics.swap(false, Ordering::Relaxed);
+        assert!(!panics, "planted");
         let text = match notice {
             Notice::Connected | Notice::Disconnected(None) => return,
             Notice::Disconnected(Some(error)) => chain(error),
