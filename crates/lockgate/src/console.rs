@@ -43,6 +43,10 @@ impl Console {
         self.colors(io::stderr().is_terminal())
     }
 
+    pub fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     pub fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }

@@ -112,7 +112,7 @@ impl LogLines {
     /// Says what is missing, and waits until all is written, as [`Self::say`] does.
     pub fn end(&self) {
         let mut state = self.state();
-        let missing = state.limit.take_left_out();
+        let missing = state.limit.take_left_out() + state.queue.take_lost();
         if missing > 0 {
             let text = format!("{missing} more lines were left out");
             self.put(&mut state, &text, 0);

@@ -63,6 +63,26 @@ pub fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
+/// [`lines`] of a text that comes in pieces, which may part a character.
+#[derive(Debug, Default)]
+pub struct Pieces(Vec<u8>);
+
+impl Pieces {
+    /// What the next piece shows. The beginning of a character waits for its end.
+    pub fn next(&mut self, piece: &[u8]) -> String {
+        self.0.extend_from_slice(piece);
+        let is_begun = |from: &usize| {
+            let begun = std::str::from_utf8(&self.0[*from..]).err();
+            begun.is_some_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+        };
+        let end = self.0.len();
+        let end = (end.saturating_sub(3)..end).find(is_begun).unwrap_or(end);
+        let rest = self.0.split_off(end);
+        let text = std::mem::replace(&mut self.0, rest);
+        lines(&String::from_utf8_lossy(&text))
+    }
+}
+
 /// [`lines`] that may also be coloured: sequences that select how characters look (SGR)
 /// stay. Only text of our own may bring them; what it holds of others was shown before.
 #[must_use]
@@ -158,6 +178,18 @@ mod tests {
         assert_eq!(coloured(red), red);
         let hostile = "\x1b[2J\x1b]0;x\x07\x1b[31\x1b[5;5H\x1b[mb\x1b[\u{202e}m\x1b";
         assert_eq!(coloured(hostile), "[2J]0;x[31[5;5H\x1b[mb[m");
+    }
+
+    #[test]
+    fn pieces_part_characters_and_hide_nothing() {
+        let text = "é\u{202e}試🦀\x1b[2J\u{9b}a\n".as_bytes();
+        for size in 1..text.len() {
+            let mut pieces = Pieces::default();
+            let shown: String = text.chunks(size).map(|piece| pieces.next(piece)).collect();
+            assert_eq!(shown, "é試🦀[2Ja\n", "{size}");
+        }
+        // What no character begins with waits for nothing.
+        assert_eq!(Pieces::default().next(b"a\xff\xfe"), "a\u{fffd}\u{fffd}");
     }
 
     #[test]
