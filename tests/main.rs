@@ -6,4 +6,5 @@ mod edges;
 mod fuzz_corpus;
 mod licences;
 mod programs;
+mod sources;
 mod style;

@@ -2,6 +2,7 @@
 
 /// How one request ended: one byte, so that it fits a completion ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "what did not end well must not be used"]
 #[repr(u8)]
 pub enum Status {
     Ok,

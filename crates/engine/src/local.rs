@@ -224,6 +224,7 @@ impl<L: Port> Inner<L> {
 }
 
 #[derive(Debug)]
+#[must_use = "it says how the request ended, once awaited"]
 pub struct Outcome<L: Port> {
     lane: Rc<RefCell<Inner<L>>>,
     /// `None` once resolved: the slot may be another request's by then.

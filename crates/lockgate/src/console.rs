@@ -1,21 +1,38 @@
 //! Results to stdout, everything else to stderr.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use sys::failure::with_causes;
 
 use crate::cli::Color;
 use crate::exit::{Failure, OrExit};
+use crate::log_lines::LogLines;
+use crate::output::write_all;
 
 pub struct Console {
     quiet: bool,
     color: Color,
+    lines: LogLines,
+    /// For what serves: of stdout.
+    results: OnceLock<Option<LogLines>>,
 }
 
 impl Console {
-    pub fn new(quiet: bool, color: Color) -> Self {
-        Self { quiet, color }
+    pub fn new(quiet: bool, color: Color, lines: LogLines) -> Self {
+        Self {
+            quiet,
+            color,
+            lines,
+            results: OnceLock::new(),
+        }
+    }
+
+    /// For what threads have to say that must not wait.
+    pub fn lines(&self) -> &LogLines {
+        &self.lines
     }
 
     pub fn color_stdout(&self) -> bool {
@@ -24,6 +41,10 @@ impl Console {
 
     pub fn color_stderr(&self) -> bool {
         self.colors(io::stderr().is_terminal())
+    }
+
+    pub fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
     }
 
     pub fn shows_progress(&self) -> bool {
@@ -42,15 +63,22 @@ impl Console {
         }
     }
 
-    /// Writes results. A reader that went away (`| head`) is no error.
-    pub fn print(&self, text: &[u8]) -> Result<(), Failure> {
-        self.pass_on(text).map(|_| ())
+    /// Writes results; what is not shown in them is left out. A reader that went away
+    /// (`| head`) is no error.
+    pub fn print(&self, text: &str) -> Result<(), Failure> {
+        self.pass_on(sys::plain::lines(text).as_bytes()).map(|_| ())
     }
 
-    /// As [`Console::print`]; returns whether there is still a reader.
-    pub fn pass_on(&self, text: &[u8]) -> Result<bool, Failure> {
-        let mut stdout = io::stdout().lock();
-        match stdout.write_all(text).and_then(|()| stdout.flush()) {
+    /// As [`Console::print`], of what may be coloured.
+    pub fn print_coloured(&self, text: &str) -> Result<(), Failure> {
+        let shown = sys::plain::coloured(text);
+        self.pass_on(shown.as_bytes()).map(|_| ())
+    }
+
+    /// Writes results as they are: a document that holds nothing that is not shown, or
+    /// bytes for a program. Returns whether there is still a reader.
+    pub fn pass_on(&self, bytes: &[u8]) -> Result<bool, Failure> {
+        match write_all(io::stdout().as_fd(), bytes, None) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
             Err(error) => Err(error)
@@ -59,23 +87,31 @@ impl Console {
         }
     }
 
+    /// Writes results of what serves: it goes on whether they are taken or not. After a
+    /// second they are left behind; the next say how many were lost.
+    pub fn offer(&self, text: &str) {
+        let start = || LogLines::start(io::stdout()).ok();
+        if let Some(results) = self.results.get_or_init(start) {
+            results.say(&sys::plain::lines(text));
+        }
+    }
+
     pub fn notice(&self, text: &str) {
         if !self.quiet {
-            say(&shown(text));
+            self.lines.say(&shown(text));
         }
     }
 
     /// Prints a message even with `--quiet`.
     pub fn warning(&self, text: &str) {
-        say(&format!("{} {}", self.paint("warning:", "33"), shown(text)));
+        let warning = self.paint("warning:", "33");
+        self.lines.say(&format!("{warning} {}", shown(text)));
     }
 
     pub fn error(&self, error: &anyhow::Error) {
-        say(&format!(
-            "{} {}",
-            self.paint("error:", "31"),
-            shown(&with_causes(error.as_ref()))
-        ));
+        let text = shown(&with_causes(error.as_ref()));
+        let error = self.paint("error:", "31");
+        self.lines.say(&format!("{error} {text}"));
     }
 
     fn paint(&self, text: &str, color: &str) -> String {
@@ -90,11 +126,6 @@ impl Console {
 /// Names of files and what stands in them must not control the terminal.
 fn shown(text: &str) -> String {
     sys::plain::plain(text.as_bytes())
-}
-
-/// There may be no reader: `eprintln!` would panic then.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }
 
 fn is_set(variable: &str) -> bool {

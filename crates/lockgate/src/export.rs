@@ -64,7 +64,7 @@ impl Export {
 
     fn write(&self, bytes: &[u8], console: &Console) -> Result<(), Failure> {
         match &self.path {
-            None => console.print(bytes),
+            None => console.pass_on(bytes).map(drop),
             Some(path) => sys::files::write_atomically(path, bytes, false)
                 .with_context(|| {
                     format!(

@@ -9,8 +9,10 @@ mod console;
 mod exit;
 mod export;
 mod interrupt;
+mod log_lines;
 mod logging;
 mod measure;
+mod output;
 mod plan_text;
 mod progress;
 mod render;
@@ -25,12 +27,19 @@ use clap::Parser;
 use cli::{Cli, Command};
 use console::Console;
 use exit::{Exit, Failure};
+use log_lines::LogLines;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let console = Console::new(cli.quiet, cli.color);
+    // Without a thread more there is nothing that could be done, nor said.
+    let Ok(lines) = LogLines::start(std::io::stderr()) else {
+        return Exit::Failed.into();
+    };
+    lines.take_panics();
+    let _end = End(lines.clone());
+    let console = Console::new(cli.quiet, cli.color, lines.clone());
     let ended = tier::enter(cli.tier, &cli.command)
-        .and_then(|()| logging::start(console.color_stderr()))
+        .and_then(|()| logging::start(console.color_stderr(), lines))
         .and_then(|()| dispatch(cli.command, &console));
     match ended {
         Ok(exit) => exit.into(),
@@ -38,6 +47,15 @@ fn main() -> ExitCode {
             console.error(&error);
             exit.into()
         }
+    }
+}
+
+/// Also where it panics, what was said is written.
+struct End(LogLines);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

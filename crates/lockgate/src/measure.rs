@@ -77,7 +77,7 @@ pub fn measure(
     let probe = probe::probe(&Host::this());
     let scheduled = schedule(job.sections, &probe, job.budget);
     if how.check {
-        console.print(plan_text::plan(&scheduled, job.budget, &how.out).as_bytes())?;
+        console.print(&plan_text::plan(&scheduled, job.budget, &how.out))?;
         return refuse_the_impossible(&scheduled).map(|()| Exit::Ok);
     }
     refuse_the_impossible(&scheduled)?;
@@ -247,13 +247,13 @@ fn finish(
             run: &stored.folder,
             report: &stored.place,
         };
-        console.print(render::summary(run, console, how.full, saved).as_bytes())?;
+        console.print_coloured(&render::summary(run, console, how.full, saved))?;
     }
     export::write(&export.exports, run, console)?;
     if !stored.complete {
         // Nothing is lost: what no file took goes to stdout.
         if !export::takes_stdout(&export.exports) {
-            console.print(&result_bytes(run))?;
+            console.pass_on(&result_bytes(run))?;
         }
         return Err(Failure::new(
             Exit::Failed,

@@ -1,6 +1,7 @@
 //! The bar on stderr.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sys::plain::one_line;
 
 use crate::console::Console;
 
@@ -33,7 +34,7 @@ impl Progress {
     pub fn begin(&self, section: &str, seconds: f64) {
         self.bar.reset();
         self.bar
-            .set_prefix(format!("{section}, about {seconds:.0} s"));
+            .set_prefix(one_line(&format!("{section}, about {seconds:.0} s")));
         self.bar.set_message(String::new());
     }
 
@@ -45,7 +46,7 @@ impl Progress {
             reason = "a share of 0 to 1 of 1000"
         )]
         self.bar.set_position((share * STEPS as f64) as u64);
-        self.bar.set_message(now.to_owned());
+        self.bar.set_message(one_line(now));
     }
 
     /// Runs `act`, which writes to stderr, without tearing the bar.

@@ -6,6 +6,7 @@ mod common;
 mod cpu;
 mod disk;
 mod interrupt;
+mod output;
 mod quic;
 mod results;
 mod rfc2544;

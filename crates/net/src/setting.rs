@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sys::plain::is_shown;
 
 /// The maximum length of a name or value in a journal, bytes.
 const TEXT_BYTES_MAX: usize = 128;
@@ -113,7 +114,7 @@ impl Kept {
 
 /// Few and short, on one line each; a name is a path that does not lead upwards.
 pub(crate) fn are_plain<'a>(mut settings: impl Iterator<Item = (&'a String, &'a String)>) -> bool {
-    let is_short = |text: &str| text.len() <= TEXT_BYTES_MAX && !text.contains(char::is_control);
+    let is_short = |text: &str| text.len() <= TEXT_BYTES_MAX && text.chars().all(is_shown);
     let mut count = 0;
     settings.all(|(name, value)| {
         count += 1;

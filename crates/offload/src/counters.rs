@@ -34,6 +34,9 @@ counters! {
     opened_alone,
     /// Packets that came with the mark of opened ones: forged, and spoilt.
     spoilt,
+    /// 1-RTT packets that a back-end did not seal with others: none of their datagrams was
+    /// sent.
+    not_sealed,
     /// Datagrams that were not what their keys had left to be sealed: none was sent.
     unmatched,
     /// Datagrams that were handed to the kernel.

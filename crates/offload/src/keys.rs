@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::BytesMut;
-use crypto::{Algorithm, Backend, Key, KeyMaterial, Operation, PacketSlices, process_packets};
+use crypto::{
+    Algorithm, Backend, Key, KeyMaterial, Operation, PacketSlices, Status, process_packets,
+};
 use quic::Suite;
 use quinn::crypto::{CryptoError, HeaderKey, PacketKey};
 use zeroize::Zeroizing;
@@ -44,6 +46,13 @@ pub(crate) fn made(what: impl FnOnce() -> Made) {
     });
 }
 
+/// Packets that a back-end did not seal: none of their datagrams leaves. For the connection
+/// they are lost, as datagrams may be; where all are, it times out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotSealed {
+    pub packets: usize,
+}
+
 /// The keys of one side, as far as they are known.
 pub(crate) struct Side {
     header: Zeroizing<Vec<u8>>,
@@ -64,11 +73,18 @@ impl SealKey {
         self.key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Seals packets. What could not be sealed is zeros, or what was there before: no peer
-    /// takes it for a packet.
-    pub(crate) fn seal(&self, packets: &mut [PacketSlices<'_>]) {
+    /// Seals packets.
+    ///
+    /// # Errors
+    /// [`NotSealed`]; such packets are zeros.
+    pub(crate) fn seal(&self, packets: &mut [PacketSlices<'_>]) -> Result<(), NotSealed> {
         let suite = self.suite.packets();
         process_packets(&*self.backend, suite, Operation::Encrypt, packets);
+        let failed = packets.iter().filter(|one| one.status != Status::Ok);
+        match failed.count() {
+            0 => Ok(()),
+            packets => Err(NotSealed { packets }),
+        }
     }
 
     /// Uses a number up: no nonce is used twice.
@@ -218,12 +234,23 @@ pub(crate) mod testing {
 
     /// Of AES-128-GCM.
     pub(crate) fn seal_key(secret: &Secret) -> Arc<SealKey> {
+        keys(secret).seal().expect("kernels have the suite")
+    }
+
+    /// As [`seal_key`], whose back-end refuses every packet: the key is another's.
+    pub(crate) fn failing_key(secret: &Secret) -> Arc<SealKey> {
+        let own = keys(secret).seal().expect("kernels have the suite");
+        let mut own = Arc::into_inner(own).expect("nobody else has it");
+        own.backend = crypto::by_name("aws-lc").expect("it is on every host");
+        Arc::new(own)
+    }
+
+    fn keys(secret: &Secret) -> PhaseKeys {
         let suite = Suite::Aes128Gcm;
-        let keys = PhaseKeys {
+        PhaseKeys {
             suite,
             backend: crypto::by_name("kernels").expect("it is on every host"),
             material: Protocol::V1.packets_key(suite, secret, secret),
-        };
-        keys.seal().expect("kernels have the suite")
+        }
     }
 }

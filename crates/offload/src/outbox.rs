@@ -9,7 +9,7 @@ use quinn::udp::{EcnCodepoint, Transmit};
 use wire::quic::TAG_BYTES;
 
 use crate::drive::Unsealed;
-use crate::keys::SealKey;
+use crate::keys::{NotSealed, SealKey};
 use crate::mark::Marked;
 
 /// Of a message: what one IPv4 datagram carries. The kernel refuses more, and quinn-udp
@@ -66,9 +66,10 @@ impl Message {
     /// What the kernel takes.
     ///
     /// # Panics
-    /// When a packet is not sealed: none leaves so.
+    /// When a packet is not sealed, or there is nothing: none leaves so.
     pub(crate) fn transmit(&self) -> Transmit<'_> {
         assert!(self.packets.is_empty(), "a packet is not sealed");
+        assert!(self.count > 0, "nothing is to be sent");
         Transmit {
             destination: self.way.to,
             ecn: self.way.ecn,
@@ -78,11 +79,31 @@ impl Message {
         }
     }
 
-    /// Seals what is to be sealed, from its buffer to `other`, which takes its place.
-    pub(crate) fn seal(&mut self, other: &mut Buffer) {
-        if self.packets.is_empty() {
-            return;
+    /// Seals what is to be sealed, from its buffer to `other`, which takes its place; how
+    /// many packets.
+    ///
+    /// # Errors
+    /// [`NotSealed`]: nothing of the message may leave, and nothing is left of it.
+    pub(crate) fn seal(&mut self, other: &mut Buffer) -> Result<usize, NotSealed> {
+        let packets = self.packets.len();
+        if packets == 0 {
+            return Ok(0);
         }
+        let sealed = self.seal_to(other);
+        self.packets.clear();
+        match sealed {
+            Ok(()) => std::mem::swap(&mut self.bytes, other),
+            Err(_) => {
+                other[..self.used].fill(0);
+                self.bytes[..self.used].fill(0);
+                (self.used, self.count) = (0, 0);
+            }
+        }
+        sealed.map(|()| packets)
+    }
+
+    fn seal_to(&self, other: &mut Buffer) -> Result<(), NotSealed> {
+        let mut failed = 0;
         let (mut from, mut to) = (&self.bytes[..self.used], &mut other[..self.used]);
         let mut at = 0;
         for packets in self.packets.chunk_by(|a, b| Arc::ptr_eq(&a.key, &b.key)) {
@@ -100,12 +121,24 @@ impl Message {
                     to = others_to;
                     at = packet.at + packet.unsealed.bytes;
                 }
-                key.seal(&mut slices[..packets.len()]);
+                if let Err(not_sealed) = key.seal(&mut slices[..packets.len()]) {
+                    failed += not_sealed.packets;
+                }
             }
         }
         to.copy_from_slice(from);
-        std::mem::swap(&mut self.bytes, other);
-        self.packets.clear();
+        match failed {
+            0 => Ok(()),
+            packets => Err(NotSealed { packets }),
+        }
+    }
+
+    /// Takes back datagrams that it took last.
+    fn take_back(&mut self, count: usize, bytes: usize) {
+        self.count -= count;
+        self.used -= bytes;
+        // It took them, so it was not complete.
+        self.is_complete = false;
     }
 }
 
@@ -133,6 +166,14 @@ pub(crate) struct Outbox {
     seals_later: bool,
     messages: VecDeque<Message>,
     spare: Vec<Message>,
+}
+
+/// Packets that were sealed as they were taken in, and those that were not.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[must_use = "what was not sealed is counted"]
+pub(crate) struct Taken {
+    pub sealed: usize,
+    pub not_sealed: usize,
 }
 
 /// Datagrams that are not what was noted of them, or longer than there are: none is sent.
@@ -163,13 +204,16 @@ impl Outbox {
             })
     }
 
-    /// Takes datagrams in; those that `unsealed` tells of are sealed with `key`.
+    /// Takes datagrams in; those that `unsealed` tells of are sealed with `key`, now or
+    /// later. How many packets were sealed, and how many failed to be: those and their
+    /// neighbours are left out.
     pub(crate) fn take(
         &mut self,
         transmit: &Transmit<'_>,
         key: Option<&Arc<SealKey>>,
         mut unsealed: &[Unsealed],
-    ) -> Result<(), Unmatched> {
+    ) -> Result<Taken, Unmatched> {
+        let mut taken = Taken::default();
         let way = Way {
             to: transmit.destination,
             from: transmit.src_ip,
@@ -184,13 +228,20 @@ impl Outbox {
         while !rest.is_empty() {
             let bytes = match key {
                 Some(key) if !self.seals_later => {
-                    self.sealed(&way, rest, segment_bytes, key, &mut unsealed)
+                    let before = unsealed.len();
+                    let (bytes, sealed) =
+                        self.sealed(&way, rest, segment_bytes, key, &mut unsealed);
+                    match sealed {
+                        Ok(()) => taken.sealed += before - unsealed.len(),
+                        Err(NotSealed { packets }) => taken.not_sealed += packets,
+                    }
+                    bytes
                 }
                 _ => self.copied(&way, rest, segment_bytes, key, &mut unsealed),
             };
             rest = &rest[bytes..];
         }
-        Ok(())
+        Ok(taken)
     }
 
     /// Room in a message for the first of the datagrams, and for others that fit it, too.
@@ -248,7 +299,8 @@ impl Outbox {
         bytes
     }
 
-    /// Seals as many of the datagrams as one call does; their bytes.
+    /// Seals as many of the datagrams as one call does, or leaves all of these out; their
+    /// bytes.
     fn sealed(
         &mut self,
         way: &Way,
@@ -256,7 +308,7 @@ impl Outbox {
         segment_bytes: usize,
         key: &SealKey,
         unsealed: &mut &[Unsealed],
-    ) -> usize {
+    ) -> (usize, Result<(), NotSealed>) {
         let room = self.room(way, datagrams, segment_bytes, TOGETHER);
         let bytes = room.len();
         let guard = key.lock();
@@ -276,8 +328,18 @@ impl Outbox {
             slices[packets] = one.slices(&**guard, &datagram[before..], to);
             packets += 1;
         }
-        key.seal(&mut slices[..packets]);
-        bytes
+        let sealed = key.seal(&mut slices[..packets]);
+        if sealed.is_err() {
+            room.fill(0);
+            let last = self.messages.back_mut().expect("there was room in it");
+            last.take_back(bytes.div_ceil(segment_bytes), bytes);
+            if last.count == 0
+                && let Some(empty) = self.messages.pop_back()
+            {
+                self.recycle(empty);
+            }
+        }
+        (bytes, sealed)
     }
 
     fn message(&mut self, way: &Way, bytes: usize) -> &mut Message {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use quinn::AsyncUdpSocket;
 
 use crate::counters::Counters;
+use crate::keys::NotSealed;
 use crate::outbox::{Buffer, Message, Outbox, buffer};
 use crate::worker::Post;
 
@@ -134,7 +135,10 @@ impl Outlet {
 
     /// Sends a message by this thread.
     fn send_here(&self, state: &mut State, mut message: Message) -> Sent {
-        message.seal(state.sealed.get_or_insert_with(buffer));
+        if !self.seal(&mut message, state.sealed.get_or_insert_with(buffer)) {
+            state.outbox.recycle(message);
+            return Sent::All;
+        }
         match self.try_send(&message) {
             true => state.outbox.recycle(message),
             false => {
@@ -143,6 +147,16 @@ impl Outlet {
             }
         }
         Sent::All
+    }
+
+    /// `false` where nothing of the message may be sent: it is lost, as datagrams may be.
+    fn seal(&self, message: &mut Message, sealed: &mut Buffer) -> bool {
+        let ended = message.seal(sealed);
+        match &ended {
+            Ok(packets) => self.counters.sealed_together.add(*packets),
+            Err(NotSealed { packets }) => self.counters.not_sealed.add(*packets),
+        }
+        ended.is_ok()
     }
 
     /// `false` where the message would have to wait. What fails otherwise is gone, as
@@ -186,7 +200,9 @@ impl Outlet {
         mut message: Message,
         sealed: &mut Buffer,
     ) -> Option<Message> {
-        message.seal(sealed);
+        if !self.seal(&mut message, sealed) {
+            return Some(message);
+        }
         for _ in 0..TRIES {
             if self.try_send(&message) {
                 return Some(message);

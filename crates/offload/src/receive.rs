@@ -151,8 +151,8 @@ impl Known {
             .state(connection)
             .is_ok_and(|state| state.wants_next);
         if wants && let Some(next) = later.pop_front() {
-            // Of the suite's length, and wanted.
-            let _ = self.table.supply_next(connection, &next);
+            let supplied = self.table.supply_next(connection, &next);
+            supplied.expect("they are of the suite's length, and wanted");
         }
     }
 }
@@ -206,8 +206,11 @@ impl Receiver {
         match state.handle {
             Some(handle) => {
                 let mut known = self.receiving.known();
-                known.later.entry(handle).or_default().push_back(material);
-                known.supply(handle);
+                // It made room for another: nobody would ask for its keys, nor end them.
+                if known.table.state(handle).is_ok() {
+                    known.later.entry(handle).or_default().push_back(material);
+                    known.supply(handle);
+                }
             }
             None if state.next.is_none() => state.next = Some(material),
             // Two updates before a first packet was opened: one by one, then.
@@ -255,7 +258,8 @@ impl Receiver {
                     known.later.remove(&evicted);
                 }
                 // A packet of 1-RTT was opened: its handshake is complete here.
-                let _ = known.table.establish(added.connection);
+                let established = known.table.establish(added.connection);
+                established.expect("it was just added");
                 *handle = Some(added.connection);
                 self.place
                     .store(added.connection.place(), Ordering::Release);
@@ -265,8 +269,10 @@ impl Receiver {
         if let (Err(IssueError::OfConnection), Some(handle)) = (&issued, *handle)
             && let Some(oldest) = ids.pop_front()
         {
-            let _ = known.table.retire(handle, oldest);
-            issued = known.table.issue(handle, id);
+            let retired = known.table.retire(handle, oldest);
+            if retired.is_ok() {
+                issued = known.table.issue(handle, id);
+            }
         }
         if issued.is_ok() {
             ids.push_back(id);

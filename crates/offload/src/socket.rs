@@ -60,7 +60,10 @@ impl Socket {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             match state.outbox.take(transmit, key, unsealed) {
-                Ok(()) => counters.sealed_together.add(unsealed.len()),
+                Ok(taken) => {
+                    counters.sealed_together.add(taken.sealed);
+                    counters.not_sealed.add(taken.not_sealed);
+                }
                 Err(Unmatched) => counters.unmatched.add(1),
             }
             Ok::<_, io::Error>(())

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::failing::Failing;
 use lockgate_offload::perf::{self, Identity, Trust, Wanted};
 use lockgate_offload::{Counts, Offload, Together};
 use quinn::{Connection, Endpoint, EndpointConfig, Runtime, ServerConfig, TransportConfig};
@@ -16,6 +17,10 @@ pub enum Kind {
     Ours(&'static str, Together),
     /// All together, sealed and sent by a worker.
     Worker,
+    /// All together, by a back-end that fails now and then; also by a worker.
+    Failing {
+        on_worker: bool,
+    },
 }
 
 pub const ALL: Kind = Kind::Ours("kernels", Together::ALL);
@@ -47,6 +52,13 @@ pub fn offload(kind: Kind) -> Offload {
         Kind::Worker => Offload::new(&crypto::by_name("kernels").unwrap(), Together::ALL)
             .on_worker(None)
             .unwrap(),
+        Kind::Failing { on_worker } => {
+            let own = Offload::new(&Failing::kernels(), Together::ALL);
+            match on_worker {
+                true => own.on_worker(None).unwrap(),
+                false => own,
+            }
+        }
     }
 }
 

@@ -45,15 +45,20 @@ struct Tally {
     leaked: AtomicU64,
 }
 
-struct Relay {
-    address: SocketAddr,
+pub struct Relay {
+    pub address: SocketAddr,
     tally: Arc<Tally>,
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Relay {
-    fn start(server: SocketAddr, seed: u64) -> Self {
+    /// Datagrams with a word in them.
+    pub fn leaked(&self) -> u64 {
+        self.tally.leaked.load(Ordering::Relaxed)
+    }
+
+    pub fn start(server: SocketAddr, seed: u64) -> Self {
         let (front, back) = (socket(), socket());
         let address = front.local_addr().unwrap();
         let (tally, ends) = (Arc::<Tally>::default(), Arc::<AtomicBool>::default());

@@ -15,6 +15,7 @@ const EXTRA_DIRS: [&str; 5] = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bi
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it says whether the program ended well"]
 pub enum Outcome {
     /// It succeeded; its standard output.
     Printed(String),

@@ -1,6 +1,7 @@
 //! Building facts.
 
 use serde_json::Value;
+use sys::plain::is_shown;
 use trial::{Fact, State};
 
 /// Text read from a host is cut to this many characters.
@@ -118,18 +119,15 @@ fn some(text: String) -> String {
 }
 
 fn clean(text: &str) -> String {
-    let safe = |c: char| if is_hidden(c) { '?' } else { c };
+    let safe = |c: char| match is_shown(c) && c != char::REPLACEMENT_CHARACTER {
+        true => c,
+        false => '?',
+    };
     let mut cleaned: String = text.trim().chars().take(TEXT_MAX).map(safe).collect();
     if text.trim().chars().nth(TEXT_MAX).is_some() {
         cleaned.push('…');
     }
     cleaned
-}
-
-/// Control characters, and those that reorder or hide text on a page.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fffd}')
 }
 
 fn clean_value(value: Value) -> Value {

@@ -144,6 +144,7 @@ impl<'b> PacketKey<'b> {
         let (head, rest) = packet.split_at_mut(number_at + number_bytes);
         let (text, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
         if self.run(Operation::Encrypt, number, head, text, tag) != Status::Ok {
+            text.fill(0);
             return Err(OpenError::Backend);
         }
         let mask = header.mask(packet, number_at).expect("it was measured");

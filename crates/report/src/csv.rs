@@ -13,7 +13,8 @@ const FIXED: [&str; 7] = [
 /// point has (empty where a point lacks it), metric, unit, value, verdict, reason,
 /// remedy. A point without metrics has one row without a value. A dimension with the
 /// name of a fixed column is written `dimension.<name>`. Values have every digit, and
-/// no thousands separators.
+/// no thousands separators. No cell, of a head or a row, is a formula: where it would begin
+/// as one, an apostrophe stands before it.
 pub fn render(run: &Run) -> String {
     let dimensions: BTreeSet<&str> = run
         .points()
@@ -87,13 +88,25 @@ fn row(cells: impl Iterator<Item = String>) -> String {
         + "\n"
 }
 
-/// In quotes where necessary: separators, quotes, line ends, outer spaces.
+/// What a spreadsheet would compute: a text that begins as a formula does and is no
+/// number. Outer space is no part of a cell for some of them; wide signs are signs.
+fn is_formula(cell: &str) -> bool {
+    const SIGNS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let is_number = || cell.parse::<f64>().is_ok_and(f64::is_finite);
+    cell.starts_with(['\t', '\n']) || cell.trim_start().starts_with(SIGNS) && !is_number()
+}
+
+/// As text only: what is not shown is left out, an apostrophe stands before a formula. In
+/// quotes where necessary: separators, quotes, line ends, outer spaces.
 fn quoted(cell: &str) -> String {
-    let special = cell.contains([',', '"', '\n', '\r']) || cell.trim() != cell;
+    let shown = sys::plain::lines(cell);
+    let mark = if is_formula(&shown) { "'" } else { "" };
+    let cell = &format!("{mark}{shown}");
+    let special = cell.contains([',', '"', '\n']) || cell.trim() != cell;
     if special {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {
-        cell.to_owned()
+        cell.clone()
     }
 }
 
@@ -110,8 +123,36 @@ mod tests {
             ("two\nlines", "\"two\nlines\""),
             (" led", "\" led\""),
             ("", ""),
+            ("a\u{202e}b\u{1b}[2J\r\n", "\"ab[2J\n\""),
         ] {
             assert_eq!(quoted(cell), expected);
+        }
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for (cell, expected) in [
+            ("=1+1", "'=1+1"),
+            ("=HYPERLINK(\"x\")", "\"'=HYPERLINK(\"\"x\"\")\""),
+            ("+cmd", "'+cmd"),
+            ("-1+1", "'-1+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'=1"),
+            ("\n=1", "\"'\n=1\""),
+            ("\tx", "'\tx"),
+            (" =1", "' =1"),
+            ("\u{200b}=1", "'=1"),
+            ("\u{a0}=1", "'\u{a0}=1"),
+            ("＝1", "'＝1"),
+            ("-", "'-"),
+            ("-inf", "'-inf"),
+            ("+NaN", "'+NaN"),
+            ("-1.5", "-1.5"),
+            ("+2e3", "+2e3"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(quoted(cell), expected, "{cell:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use trial::{Chart, Scale, Series};
 use crate::number::number;
 use crate::scale;
 use crate::words::heading;
-use crate::wrap::clean;
+use sys::plain::one_line;
 
 /// Least and most columns of a line for marks.
 const MARKS: (usize, usize) = (24, 72);
@@ -74,7 +74,7 @@ fn marks(
 fn legend(chart: &Chart) -> String {
     let names = chart.series.iter().enumerate();
     let names = names.filter(|(_, series)| !series.dots.is_empty());
-    let names = names.map(|(index, series)| format!("{} {}", sign(index), clean(&series.name)));
+    let names = names.map(|(index, series)| format!("{} {}", sign(index), one_line(&series.name)));
     let names: Vec<_> = names.collect();
     let scale = match chart.y.scale {
         Scale::Linear => "",
@@ -88,7 +88,7 @@ fn legend(chart: &Chart) -> String {
 }
 
 fn short(name: &str) -> String {
-    let name = clean(name);
+    let name = one_line(name);
     if name.chars().count() <= NAME_MAX {
         return name;
     }

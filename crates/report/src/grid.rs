@@ -1,6 +1,8 @@
 //! Aligned tables in plain text.
 
-use crate::wrap::{clean, lines, width};
+use sys::plain::one_line;
+
+use crate::wrap::{lines, width};
 
 const GAP: usize = 2;
 
@@ -20,9 +22,9 @@ impl Grid {
     /// A grid of as many columns as `head`; shorter rows are filled up, longer ones
     /// cut. A column is numeric where every filled cell begins as a number.
     pub(crate) fn new(head: Vec<String>, rows: Vec<Vec<String>>) -> Self {
-        let head: Vec<String> = head.iter().map(|text| clean(text)).collect();
+        let head: Vec<String> = head.iter().map(|text| one_line(text)).collect();
         let fit = |row: Vec<String>| -> Vec<String> {
-            let cells = row.iter().map(|text| clean(text));
+            let cells = row.iter().map(|text| one_line(text));
             cells
                 .chain(std::iter::repeat(String::new()))
                 .take(head.len())

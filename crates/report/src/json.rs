@@ -1,4 +1,5 @@
-//! A run or a probe as JSON: what `result.json` holds.
+//! A run or a probe as JSON: what `result.json` holds. It may come to a terminal, so what
+//! a terminal must not see is escaped.
 
 use serde::Serialize;
 use trial::{Probe, Run};
@@ -12,7 +13,7 @@ pub fn probe(probe: &Probe) -> String {
 }
 
 pub(crate) fn pretty(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value)
-        .expect("result types have text keys only, so all of them are JSON")
-        + "\n"
+    let document = serde_json::to_string_pretty(value)
+        .expect("result types have text keys only, so all of them are JSON");
+    sys::plain::json(&document) + "\n"
 }

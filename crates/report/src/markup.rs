@@ -5,7 +5,7 @@
 /// escaped, line ends become spaces.
 pub(crate) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in crate::wrap::clean(text).chars() {
+    for letter in sys::plain::one_line(text).chars() {
         match letter {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -38,7 +38,7 @@ fn escaped_start(text: String) -> String {
 /// A code span, with a longer fence than any run of backticks inside. Inside a table
 /// a bar would still end the cell, so it is escaped as GitHub's tables do.
 pub(crate) fn code(text: &str) -> String {
-    let text = crate::wrap::clean(text).replace('|', "\\|");
+    let text = sys::plain::one_line(text).replace('|', "\\|");
     if text.is_empty() {
         return String::new();
     }
@@ -49,8 +49,7 @@ pub(crate) fn code(text: &str) -> String {
 }
 
 pub(crate) fn block(language: &str, text: &str) -> String {
-    let is_kept = |letter: &char| *letter == '\n' || !letter.is_control();
-    let text: String = text.chars().filter(is_kept).collect();
+    let text = sys::plain::lines(text);
     let fence = "`".repeat((longest_run(&text) + 1).max(3));
     format!("{fence}{language}\n{}\n{fence}\n\n", text.trim_end())
 }
@@ -119,6 +118,14 @@ mod tests {
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(block("sh", "a\n```\nb"), "````sh\na\n```\nb\n````\n\n");
+    }
+
+    #[test]
+    fn nothing_passes_that_reorders_or_hides() {
+        let hostile = "a\u{202e}b\u{200b}\u{e0041}\u{9b}\x1b[2J";
+        assert_eq!(text(hostile), "ab\\[2J");
+        assert_eq!(code(hostile), "`ab[2J`");
+        assert_eq!(block("sh", hostile), "```sh\nab[2J\n```\n\n");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `lockgate probe` for the terminal.
 
+use sys::plain::one_line;
 use trial::{Fact, Group, Probe, State};
 
 use crate::style::{Ink, Style};
 use crate::words;
-use crate::wrap::{clean, paragraph, width};
+use crate::wrap::{paragraph, width};
 
 /// Labels longer than this do not push the other facts to the right.
 const LABEL_COLUMNS_MAX: usize = 24;
@@ -14,7 +15,10 @@ const STATE_COLUMNS: usize = 8;
 /// The facts by group, each with its state in words, and a remedy beneath those that
 /// are not `ok`.
 pub fn render(probe: &Probe, style: Style) -> String {
-    let widest = probe.facts().map(|fact| width(&clean(&fact.label))).max();
+    let widest = probe
+        .facts()
+        .map(|fact| width(&one_line(&fact.label)))
+        .max();
     let columns = widest.unwrap_or(0).min(LABEL_COLUMNS_MAX);
     let groups = probe.groups.iter();
     let groups: String = groups.map(|it| render_group(it, columns, style)).collect();
@@ -32,7 +36,7 @@ fn render_group(group: &Group, columns: usize, style: Style) -> String {
 
 fn render_fact(fact: &Fact, columns: usize, style: Style) -> String {
     let state = words::state(fact.state);
-    let label = clean(&fact.label);
+    let label = one_line(&fact.label);
     let indent = 2 + STATE_COLUMNS + 2 + columns + 2;
     let first = format!("  {state:STATE_COLUMNS$}  {label:columns$}  ");
     // A label that is too long keeps its line; its text hangs where all do.

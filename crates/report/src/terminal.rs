@@ -1,5 +1,6 @@
 //! A run as text for a terminal: the first page, and on demand all of it.
 
+use sys::plain::one_line;
 use trial::{
     Chart, Comparison, Finding, Outcome, Point, Run, SectionResult, Standing, Table, Weight,
 };
@@ -10,7 +11,7 @@ use crate::number::number;
 use crate::page::{self, Change, Page, Trust, is_shown};
 use crate::style::{Ink, Style};
 use crate::words::{self, plural};
-use crate::wrap::{clean, hung, paragraph, width};
+use crate::wrap::{hung, paragraph, width};
 
 const LINES_MAX: usize = 40;
 const BAR: (usize, usize) = (8, 36);
@@ -97,7 +98,7 @@ impl Text {
 
     /// The text on one line, cut where there is no room.
     fn cut(text: &str, columns: usize) -> String {
-        let text = clean(text);
+        let text = one_line(text);
         if width(&text) <= columns {
             return text;
         }
@@ -126,7 +127,7 @@ impl Text {
             return String::new();
         };
         let of = |text: fn(&trial::Price) -> String| -> Vec<String> {
-            let texts = page.prices.iter().map(|price| clean(&text(price)));
+            let texts = page.prices.iter().map(|price| one_line(&text(price)));
             texts.collect()
         };
         let names = of(|price| price.crossing.clone());
@@ -190,7 +191,9 @@ impl Text {
         let (gains, spans) = (most(&gain), most(&span));
         // Number, gaps, figures; what remains is for words.
         let room = self.style.width.saturating_sub(gains + spans + 9);
-        let texts = most(&|change| clean(change.text)).min(CHANGE_MAX).min(room);
+        let texts = most(&|change| one_line(change.text))
+            .min(CHANGE_MAX)
+            .min(room);
         let room = room - texts;
         let mut out = self.heading("What to change first, by what it gains");
         for (index, change) in page.changes.iter().enumerate() {
@@ -259,12 +262,12 @@ impl Text {
     }
 
     fn rest(self, saved: Saved<'_>) -> String {
-        let run = match clean(saved.run).as_str() {
+        let run = match one_line(saved.run).as_str() {
             "" => "RUN".to_owned(),
             run => run.to_owned(),
         };
         // A path is copied with the mouse: never broken.
-        let report = match clean(saved.report).as_str() {
+        let report = match one_line(saved.report).as_str() {
             "" => String::new(),
             report => format!("Report: {report}\n"),
         };
@@ -441,7 +444,7 @@ impl Text {
     }
 
     fn saved(self, saved: &str) -> String {
-        match clean(saved).as_str() {
+        match one_line(saved).as_str() {
             "" => String::new(),
             // A path is copied with the mouse: never broken.
             saved => format!("\nReport: {saved}\n"),

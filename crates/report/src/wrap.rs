@@ -1,6 +1,9 @@
-//! Text made safe for a terminal and broken into lines.
+//! Text made safe for a terminal and broken into lines: a stored result may come from
+//! anyone.
 
 use std::borrow::Cow;
+
+use sys::plain::one_line;
 
 const TEXT_COLUMNS_MIN: usize = 20;
 
@@ -9,30 +12,14 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text on one line, without control characters: a stored result may come
-/// from anyone, and an escape sequence in it must not reach the terminal.
-pub(crate) fn clean(text: &str) -> String {
-    let spaced: String = text
-        .chars()
-        .map(|letter| if is_unsafe(letter) { ' ' } else { letter })
-        .collect();
-    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Control characters, and those that reorder or hide the characters around them.
-fn is_unsafe(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
 fn options(columns: usize) -> textwrap::Options<'static> {
     textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
 
-/// The cleaned text in lines of at most `columns`, broken between words; a longer
+/// The words of a text in lines of at most `columns`, broken between words; a longer
 /// word is broken within. At least one line, which may be empty.
 pub(crate) fn lines(text: &str, columns: usize) -> Vec<String> {
-    let text = clean(text);
+    let text = one_line(text);
     let lines = textwrap::wrap(&text, options(columns));
     lines.into_iter().map(Cow::into_owned).collect()
 }
@@ -53,7 +40,7 @@ fn indented(first: &str, indent: usize, text: &str, columns: usize) -> String {
     let options = options(columns.max(indent + TEXT_COLUMNS_MIN))
         .initial_indent(first)
         .subsequent_indent(&rest);
-    let text = clean(text);
+    let text = one_line(text);
     let lines = textwrap::wrap(&text, options);
     lines
         .iter()
@@ -63,11 +50,13 @@ fn indented(first: &str, indent: usize, text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{clean, hung, lines, paragraph};
+    use super::{hung, lines, paragraph};
 
     #[test]
     fn control_characters_never_pass() {
-        assert_eq!(clean("a\u{1b}[31mb\nc\t\u{202e}d\u{9b}e"), "a [31mb c d e");
+        let hostile = "a\u{1b}[31mb\nc\t\u{202e}d\u{9b}e";
+        assert_eq!(lines(hostile, 80), ["a[31mb c de"]);
+        assert_eq!(hung(2, hostile, 80), "a[31mb c de\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::{COMMAND, sample_probe, sample_run};
 use lockgate_report::terminal::Saved;
-use lockgate_report::{Style, csv, html, json, markdown, probe_text, terminal};
+use lockgate_report::{Style, compare, csv, html, json, markdown, probe_text, terminal};
 use trial::{Probe, Run};
 
 fn wide(width: usize) -> Style {
@@ -160,13 +160,55 @@ fn escape_sequences_in_a_result_never_reach_the_terminal() {
         markdown::render(&run),
     ];
     for text in texts {
-        assert!(
-            !text
-                .chars()
-                .any(|letter| letter.is_control() && letter != '\n'),
-            "{text:?}"
-        );
-        assert!(!text.contains('\u{202e}'));
+        is_shown("text", &text);
+    }
+}
+
+fn is_shown(what: &str, text: &str) {
+    let is_hidden = |letter: &char| !sys::plain::is_shown(*letter) && *letter != '\n';
+    let hidden: Vec<char> = text.chars().filter(is_hidden).collect();
+    assert!(hidden.is_empty(), "{what}: {hidden:?}");
+}
+
+/// Every text of a run is hostile: no exporter lets through what steers a terminal, or
+/// reorders or hides what stands around it; and every cell is a formula.
+#[test]
+fn nothing_hidden_leaves_by_any_exporter() {
+    let hostile = "=1\u{1b}[2J\u{9b}\u{202e}\u{2066}\u{200e}\u{61c}\u{200b}\u{2028}\u{ad}\u{feff}\u{e0041}\u{fe0f}\u{7f}\r";
+    let run = crate::html::poison(&sample_run(), hostile);
+    let saved = || Saved {
+        run: hostile,
+        report: hostile,
+    };
+    let coloured = Style {
+        color: true,
+        ..Style::default()
+    };
+    is_shown("page", &terminal::render(&run, Style::default(), saved()));
+    is_shown("full", &terminal::full(&run, Style::default(), saved()));
+    is_shown("probe", &probe_text::render(&run.probe, Style::default()));
+    is_shown("markdown", &markdown::render(&run));
+    is_shown("csv", &csv::render(&run));
+    is_shown("html", &html::render(&run));
+    let text = terminal::full(&run, coloured, saved());
+    assert_eq!(sys::plain::coloured(&text), text);
+    let mut other = run.clone();
+    other.sections[0].points[0].metrics[0].value += 1.0;
+    let options = compare::Options {
+        fail_below: None,
+        seed: 1,
+    };
+    let compared = compare::compare(&run, &other, &[], options);
+    let compared = compared.unwrap();
+    is_shown("comparison", &compare::text(&compared, Style::default()));
+    is_shown("its markdown", &compare::markdown(&compared));
+    is_shown("its JSON", &compared.json());
+    let json = json::render(&run);
+    is_shown("json", &json);
+    let read: trial::Run = serde_json::from_str(&json).unwrap();
+    assert_eq!(read, run, "escapes say the same");
+    for cell in csv_rows(&csv::render(&run)).iter().flatten() {
+        assert!(!cell.starts_with('='), "{cell:?}");
     }
 }
 

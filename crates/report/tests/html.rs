@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use lockgate_report::html::render;
 use proptest::prelude::*;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use trial::{Axis, Chart, Dot, Run, Scale, Series, SeriesKind, Weight};
 
 /// Markup, quotes, an ampersand, line ends, a bell, a NUL, a lone surrogate's
@@ -362,7 +365,7 @@ fn block_sizes_are_written_as_people_say_them() {
 
 /// Puts `text` wherever a run has free text: every string of its stored form but those
 /// that choose among words.
-fn poison(run: &Run, text: &str) -> Run {
+pub fn poison(run: &Run, text: &str) -> Run {
     const CHOICES: [&str; 7] = [
         "state",
         "weight",
@@ -393,6 +396,58 @@ fn poison(run: &Run, text: &str) -> Run {
         point.dimensions = BTreeMap::from([(text.to_owned(), text.into())]);
     }
     run
+}
+
+/// What a browser hashes: the text between the tags of each style sheet.
+fn style_hashes(html: &str) -> Vec<String> {
+    let sheets = html.match_indices("<style>").map(|(at, tag)| {
+        let text = &html[at + tag.len()..];
+        &text[..text.find("</style>").expect("style sheets end")]
+    });
+    let hash = |css| format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(css)));
+    sheets.map(hash).collect()
+}
+
+#[test]
+fn a_policy_allows_the_styles_of_the_page_and_nothing_else() {
+    let html = render(&crate::common::sample_run());
+    let head = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+    let policy = between(&html, head, "\" />")[head.len()..].replace("&#39;", "'");
+    let directives: Vec<Vec<&str>> = policy
+        .split("; ")
+        .map(|it| it.split(' ').collect())
+        .collect();
+    let hashes = style_hashes(&html);
+    let quoted: Vec<String> = hashes.iter().map(|it| format!("'{it}'")).collect();
+    let styles = ["style-src"]
+        .into_iter()
+        .chain(quoted.iter().map(String::as_str));
+    assert_eq!(hashes.len(), 2);
+    assert_eq!(
+        directives,
+        [
+            vec!["default-src", "'none'"],
+            styles.collect(),
+            vec!["base-uri", "'none'"],
+            vec!["form-action", "'none'"],
+        ]
+    );
+    // A policy holds for what comes after it.
+    assert!(html.find(head) < html.find("<style>"));
+    // It refuses style attributes and what an attribute would run: there are none.
+    let tags = html
+        .split('<')
+        .skip(1)
+        .filter_map(|it| it.split('>').next());
+    for tag in tags {
+        let names = tag
+            .split('"')
+            .step_by(2)
+            .filter_map(|it| it.strip_suffix('='));
+        let mut names = names.map(|it| it.trim().rsplit(' ').next().unwrap_or_default());
+        let refused = names.find(|name| *name == "style" || name.starts_with("on"));
+        assert_eq!(refused, None, "<{tag}>");
+    }
 }
 
 #[test]

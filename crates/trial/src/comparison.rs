@@ -11,6 +11,7 @@ use crate::stats::PAIRS_MIN;
 /// What the interval of a ratio allows one to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[must_use = "it says what the ratio shows"]
 pub enum Outcome {
     /// The whole interval is on the good side of 1.
     Faster,

@@ -11,6 +11,7 @@ pub const CONFIG_BYTES: usize = 56;
 /// How a request ended: the last byte that the device may write (§5.9.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[must_use = "it says whether the request was done"]
 pub enum Status {
     Ok = 0,
     Failed = 1,

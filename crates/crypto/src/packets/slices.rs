@@ -46,6 +46,7 @@ impl Key for NoKey {
 }
 
 /// Seals or opens packets of one suite, whose keys `backend` made. Nothing is allocated.
+/// What did not end as [`Status::Ok`] is zeros, whatever the back-end left there.
 pub fn process_packets(
     backend: &dyn Backend,
     packets: Packets,
@@ -74,6 +75,9 @@ pub fn process_packets(
         unsafe { backend.process(kind, jobs[..all.len()].assume_init_ref(), statuses) };
         for (one, status) in all.iter_mut().zip(statuses) {
             one.status = *status;
+            if *status != Status::Ok {
+                one.destination.fill(0);
+            }
         }
     }
 }

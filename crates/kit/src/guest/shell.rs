@@ -178,8 +178,8 @@ pub fn said(output: &Outcome) -> String {
 /// A text out of the guest, bounded and without what moves a cursor.
 #[must_use]
 pub fn plain(text: &str, bytes_max: usize) -> String {
-    let plain = text.chars().filter(|letter| !letter.is_control());
-    plain.take(bytes_max).collect()
+    let text = sys::plain::one_line(text);
+    text.chars().take(bytes_max).collect()
 }
 
 /// Why something gives nothing.

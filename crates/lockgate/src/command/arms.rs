@@ -33,6 +33,6 @@ fn print(line: Result<TrialLine, TrialError>, console: &Console) -> Result<Exit,
     })?;
     let mut text = serde_json::to_vec(&line).expect("numbers and strings are JSON");
     text.push(b'\n');
-    console.print(&text)?;
+    console.pass_on(&text)?;
     Ok(Exit::Ok)
 }

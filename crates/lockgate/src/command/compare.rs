@@ -23,7 +23,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Result<Exit, 
     export::check_comparison(&arguments.exports)?;
     let comparison = comparison(arguments)?;
     if !export::takes_stdout(&arguments.exports) {
-        console.print(render::comparison(&comparison, console).as_bytes())?;
+        console.print_coloured(&render::comparison(&comparison, console))?;
     }
     export::write_comparison(&arguments.exports, &comparison, console)?;
     Ok(if comparison.has_failed() {

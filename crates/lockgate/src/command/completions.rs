@@ -10,6 +10,6 @@ use crate::exit::{Exit, Failure};
 pub fn completions(shell: Shell, console: &Console) -> Result<Exit, Failure> {
     let mut text = vec![];
     clap_complete::generate(shell, &mut Cli::command(), "lockgate", &mut text);
-    console.print(&text)?;
+    console.pass_on(&text)?;
     Ok(Exit::Ok)
 }

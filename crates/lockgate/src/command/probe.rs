@@ -25,6 +25,6 @@ pub fn probe(arguments: &ProbeArguments, console: &Console) -> Result<Exit, Fail
     } else {
         render::probe(&probe, console)
     };
-    console.print(text.as_bytes())?;
+    console.print_coloured(&text)?;
     Ok(Exit::Ok)
 }

@@ -18,7 +18,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Result<Exit, Fa
             run: &arguments.run,
             ..Saved::default()
         };
-        console.print(render::summary(&run, console, arguments.full, saved).as_bytes())?;
+        console.print_coloured(&render::summary(&run, console, arguments.full, saved))?;
     }
     export::write(exports, &run, console)?;
     Ok(Exit::Ok)

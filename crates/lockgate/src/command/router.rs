@@ -36,7 +36,7 @@ pub fn router(arguments: &RouterArguments, console: &Console) -> Result<Exit, Fa
         } => {
             let plan = read(file)?;
             if *check {
-                console.print(text::plan(&plan).as_bytes())?;
+                console.print(&text::plan(&plan))?;
                 return Ok(Exit::Ok);
             }
             need_root()?;
@@ -92,11 +92,11 @@ fn each(
     let mut all = Desk::all()?;
     all.retain(|desk| with_killed || desk.is_kept());
     if all.is_empty() {
-        console.print(b"no routers are up; `lockgate router up FILE` makes those of a file\n")?;
+        console.print("no routers are up; `lockgate router up FILE` makes those of a file\n")?;
     }
     let mut ended = Ok(Exit::Ok);
     for desk in &all {
-        console.print(format!("{}:\n", desk.file().display()).as_bytes())?;
+        console.print(&format!("{}:\n", desk.file().display()))?;
         let one = of(desk);
         ended = ended.and(one);
     }
@@ -112,10 +112,10 @@ fn shown(desk: &Desk) -> Result<Vec<RouterShown>, Failure> {
 
 fn show(routers: &[RouterShown], json: bool, console: &Console) -> Result<Exit, Failure> {
     let text = match json {
-        true => serde_json::to_string_pretty(routers).or_failed()? + "\n",
+        true => sys::plain::json(&serde_json::to_string_pretty(routers).or_failed()?) + "\n",
         false => text::shown(routers),
     };
-    console.print(text.as_bytes())?;
+    console.print(&text)?;
     Ok(Exit::Ok)
 }
 
@@ -150,7 +150,7 @@ fn told(changes: &[String], console: &Console) -> Result<Exit, Failure> {
         [] => "nothing differs\n".to_owned(),
         changes => changes.join("\n") + "\n",
     };
-    console.print(text.as_bytes())?;
+    console.print(&text)?;
     Ok(Exit::Ok)
 }
 
@@ -190,12 +190,12 @@ fn up(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
         BufReader::new(stdout).read_line(&mut said).or_failed()?;
     }
     if said.trim() == keeper::UP {
-        console.print(text::plan(plan).as_bytes())?;
-        console.print(text::up(plan).as_bytes())?;
+        console.print(&text::plan(plan))?;
+        console.print(&text::up(plan))?;
         if let Answer::Shown(routers) = desk.ask(Request::Show)? {
             for router in routers.iter().filter(|one| !one.deciders.is_empty()) {
                 let deciders = text::deciders(router);
-                console.print(format!("{}:\n{deciders}", router.name).as_bytes())?;
+                console.print(&format!("{}:\n{deciders}", router.name))?;
             }
         }
         return Ok(Exit::Ok);

@@ -16,7 +16,7 @@ pub fn sections(arguments: &SectionsArguments, console: &Console) -> Result<Exit
         None => all(),
         Some(name) => one(named(name).or_usage()?),
     };
-    console.print(text.as_bytes())?;
+    console.print(&text)?;
     Ok(Exit::Ok)
 }
 

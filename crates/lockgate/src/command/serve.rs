@@ -3,6 +3,7 @@
 mod config;
 mod lines;
 
+use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,7 @@ use crate::cli::ServeArguments;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::interrupt;
+use crate::log_lines::LogLines;
 
 use config::{Served, ServedFunction};
 use lines::Line;
@@ -38,7 +40,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
         .map_err(|error| anyhow!("{path}: {error}"))
         .or_usage()?;
     if !arguments.no_lines {
-        console.print(overview(&served).as_bytes())?;
+        console.print(&overview(&served))?;
     }
     if arguments.check {
         return Ok(Exit::Ok);
@@ -51,12 +53,12 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
         if asked.swap(false, Ordering::Relaxed) {
-            console.print(server.counters().as_bytes())?;
+            console.offer(&server.counters());
         }
     }
     console.notice("ending: what was taken is finished");
     let counters = server.end();
-    console.print(counters.as_bytes())?;
+    console.offer(&counters);
     Ok(Exit::Ok)
 }
 
@@ -130,7 +132,7 @@ impl Server {
                 let watch = function.watch();
                 governed.push(Governed { controller, watch });
             }
-            let device = Device::start(function, device, tell(&name));
+            let device = Device::start(function, device, tell(&name, console.lines()));
             let device = device.with_context(|| format!("vf {name:?}")).or_failed()?;
             devices.push((name, device));
         }
@@ -202,21 +204,20 @@ impl Pieces {
     }
 }
 
-/// What a device says, on stderr, with its name.
-fn tell(name: &str) -> Notices {
-    let name = name.to_owned();
+/// What a device says, with its name. Its own threads say it: they must not wait.
+fn tell(name: &str, lines: &LogLines) -> Notices {
+    let (name, lines) = (name.to_owned(), lines.clone());
     Arc::new(move |notice| {
-        let text = match notice {
-            Notice::Connected => "a guest connects".to_owned(),
-            Notice::Disconnected(None) => "its guest leaves".to_owned(),
-            Notice::Disconnected(Some(error)) => {
-                format!("its guest is cut off: {}", with_causes(error))
-            }
-            Notice::SessionRefused(error) => {
-                format!("a session is refused: {}", with_causes(error))
-            }
+        let (about, error): (_, Option<&dyn Error>) = match notice {
+            Notice::Connected => ("a guest connects", None),
+            Notice::Disconnected(None) => ("its guest leaves", None),
+            Notice::Disconnected(Some(error)) => ("its guest is cut off", Some(error)),
+            Notice::SessionRefused(error) => ("a session is refused", Some(error)),
         };
-        eprintln!("{name}: {}", sys::plain::plain(text.as_bytes()));
+        lines.tell(&name, about, || match error {
+            None => format!("{name}: {about}"),
+            Some(error) => format!("{name}: {about}: {}", with_causes(error)),
+        });
     })
 }
 

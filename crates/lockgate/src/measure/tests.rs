@@ -9,6 +9,7 @@ use trial::{
 };
 
 use super::*;
+use crate::LogLines;
 use crate::cli::Color;
 
 struct Gate {
@@ -133,7 +134,8 @@ fn the_exit_code_is_that_of_the_worst() {
 #[test]
 fn results_that_no_file_took_are_known_to_be_unstored() {
     let root = tempfile::tempdir().unwrap();
-    let console = Console::new(true, Color::Never);
+    let lines = LogLines::start(std::io::stderr()).unwrap();
+    let console = Console::new(true, Color::Never, lines);
     let run = head(serde_json::Value::Null, 1, Probe::default());
     let store = Store::create(root.path(), &run.started_utc, &run.host).unwrap();
     let folder = store.folder().to_owned();

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sys::failure::Failure;
+use sys::plain::is_shown;
 
 use super::undo::{cgroup, container, device, folder, process};
 use crate::cgroup::controllers;
@@ -236,7 +237,7 @@ impl Entry {
                     && path.ends_with("cgroup.subtree_control")
                     && changes.are_plain()
             }
-            Self::Kept { said } => said.len() <= SAID_BYTES_MAX && !said.contains(char::is_control),
+            Self::Kept { said } => said.len() <= SAID_BYTES_MAX && said.chars().all(is_shown),
             Self::Process { pid, .. } => *pid > 1,
         }
     }
@@ -257,7 +258,7 @@ fn all_but(of: &dyn std::fmt::Display, kept: &[Kept]) -> Result<(), UndoError> {
     }
     let each: Vec<_> = kept.iter().map(Kept::to_string).collect();
     let mut said = format!("of {of}, {}", each.join("; "));
-    said.retain(|letter| !letter.is_control());
+    said.retain(is_shown);
     said.truncate(said.floor_char_boundary(SAID_BYTES_MAX));
     Err(UndoError::Kept { said })
 }

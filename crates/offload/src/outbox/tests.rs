@@ -8,7 +8,7 @@ use quic::{Protocol, Secret};
 use wire::quic::SAMPLE_BYTES;
 
 use super::*;
-use crate::keys::testing::seal_key;
+use crate::keys::testing::{failing_key, seal_key};
 
 const ID: &[u8] = b"12345678";
 const SUITE: quic::Suite = quic::Suite::Aes128Gcm;
@@ -130,7 +130,7 @@ proptest! {
         let mut number = 0;
         let mut drain = |outbox: &mut Outbox, only_complete| {
             while let Some(mut message) = outbox.next(only_complete) {
-                message.seal(&mut sealed);
+                message.seal(&mut sealed).unwrap();
                 let transmit = message.transmit();
                 let bytes = transmit.contents.len();
                 let segment = transmit.segment_size.unwrap_or(bytes);
@@ -165,7 +165,9 @@ proptest! {
             };
             let key = &keys[usize::from(turn.key)];
             let key = (!notes.is_empty()).then_some(key);
-            outbox.take(&transmit, key, &notes).unwrap();
+            let taken = outbox.take(&transmit, key, &notes).unwrap();
+            let sealed_now = if seals_later { 0 } else { notes.len() };
+            prop_assert_eq!(taken, Taken { sealed: sealed_now, not_sealed: 0 });
             drain(&mut outbox, !flush);
         }
         drain(&mut outbox, false);
@@ -225,9 +227,107 @@ fn what_does_not_match_its_note_is_not_sent() {
             assert_eq!(outbox.messages(), 0);
         }
         let mut outbox = Outbox::new(64, seals_later);
-        outbox.take(&transmit(&built), Some(&key), &[note]).unwrap();
+        let taken = outbox.take(&transmit(&built), Some(&key), &[note]).unwrap();
+        assert_eq!(taken.sealed, usize::from(!seals_later));
         assert_eq!(outbox.messages(), 1);
     }
+}
+
+/// A datagram to that port, all of it one packet that is to be sealed.
+fn take(
+    outbox: &mut Outbox,
+    key: &Arc<SealKey>,
+    (to, number): (u16, u64),
+    bytes: usize,
+) -> (Vec<u8>, Taken) {
+    let planned = Planned {
+        before: 0,
+        text: 50,
+        is_unsealed: true,
+    };
+    let (built, note) = datagram(&planned, number, bytes);
+    let transmit = Transmit {
+        destination: (Ipv4Addr::LOCALHOST, to).into(),
+        ..transmit(&built)
+    };
+    let taken = outbox.take(&transmit, Some(key), &[note.unwrap()]).unwrap();
+    (built, taken)
+}
+
+/// Whether a part of a text that was to be sealed stands there.
+fn holds(bytes: &[u8], built: &[u8]) -> bool {
+    let text = &built[20..36];
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+/// The buffer that packets are sealed to holds what an earlier message said: when a
+/// back-end fails, that must not leave, nor what the message itself says.
+#[test]
+fn nothing_leaves_when_a_back_end_fails() {
+    let (works, fails) = (seal_key(&secret(1)), failing_key(&secret(2)));
+    let mut outbox = Outbox::new(64, true);
+    let mut sealed = buffer();
+    let (earlier, _) = take(&mut outbox, &works, (1, 1), 1200);
+    let mut message = outbox.next(false).unwrap();
+    assert_eq!(message.seal(&mut sealed), Ok(1));
+    assert!(holds(&sealed[..], &earlier), "else this proves nothing");
+    outbox.recycle(message);
+    // Of two keys, of which one works.
+    for keys in [[&works, &fails], [&fails, &works], [&fails, &fails]] {
+        assert_eq!(take(&mut outbox, &works, (2, 2), 1200).1, Taken::default());
+        let mut plain = outbox.next(false).unwrap();
+        plain.seal(&mut sealed).unwrap();
+        assert!(sealed[..100].iter().any(|byte| *byte != 0));
+        outbox.recycle(plain);
+        let own = keys.map(|key| take(&mut outbox, key, (1, 5), 1200).0);
+        let mut message = outbox.next(false).unwrap();
+        assert_eq!(message.count, 2);
+        let packets = keys.iter().filter(|key| Arc::ptr_eq(key, &fails)).count();
+        assert_eq!(message.seal(&mut sealed), Err(NotSealed { packets }));
+        assert_eq!((message.count, message.used), (0, 0));
+        for left in [&sealed[..], &message.bytes[..]] {
+            assert!(!own.iter().any(|own| holds(left, own)) && !holds(left, &earlier));
+        }
+        outbox.recycle(message);
+        assert_eq!(outbox.messages(), 0);
+    }
+}
+
+/// What is sealed as it is taken in is left out where that fails; what came before it, and
+/// what comes after, leaves.
+#[test]
+fn what_is_not_sealed_at_once_is_left_out() {
+    let (works, fails) = (seal_key(&secret(1)), failing_key(&secret(2)));
+    let mut outbox = Outbox::new(64, false);
+    let mut arrived = Vec::new();
+    let failed = Taken {
+        sealed: 0,
+        not_sealed: 1,
+    };
+    assert_eq!(take(&mut outbox, &fails, (1, 1), 300).1, failed);
+    assert_eq!(outbox.messages(), 0);
+    let (first, taken) = take(&mut outbox, &works, (1, 2), 300);
+    assert_eq!(taken.sealed, 1);
+    // Shorter, so that it would have ended the message.
+    let (lost, taken) = take(&mut outbox, &fails, (1, 3), 200);
+    assert_eq!(taken, failed);
+    let (second, _) = take(&mut outbox, &works, (1, 4), 300);
+    while let Some(message) = outbox.next(false) {
+        assert!(!holds(&message.bytes[..], &lost));
+        let transmit = message.transmit();
+        let segment = transmit.segment_size.unwrap_or(transmit.contents.len());
+        arrived.extend(transmit.contents.chunks(segment).map(<[u8]>::to_vec));
+        assert_eq!(message.count, 2, "of one message");
+        outbox.recycle(message);
+    }
+    let note = |number| Unsealed {
+        number,
+        number_at: 1 + ID.len() as u16,
+        bytes: 300,
+    };
+    assert_eq!(arrived.len(), 2);
+    is_as_built(&arrived[0], &first, Some(note(2)), 1);
+    is_as_built(&arrived[1], &second, Some(note(4)), 1);
 }
 
 #[test]
@@ -243,9 +343,10 @@ fn an_unsealed_message_is_never_handed_to_the_kernel() {
     let mut outbox = Outbox::new(64, true);
     outbox
         .take(&transmit(&built), Some(&key), &[note.unwrap()])
+        .map(drop)
         .unwrap();
     let message = outbox.next(false).unwrap();
-    let _ = message.transmit();
+    message.transmit();
 }
 
 #[test]
@@ -253,6 +354,7 @@ fn a_datagram_that_is_longer_than_there_are_is_refused() {
     let mut outbox = Outbox::new(64, false);
     let long = vec![0x40; MESSAGE_BYTES_MAX + 1];
     assert!(outbox.take(&transmit(&long), None, &[]).is_err());
-    outbox.take(&transmit(&long[1..]), None, &[]).unwrap();
+    let taken = outbox.take(&transmit(&long[1..]), None, &[]).unwrap();
+    assert_eq!(taken, Taken::default());
     assert_eq!(outbox.messages(), 1);
 }

@@ -124,6 +124,23 @@ fn learnt() -> (Arc<Receiving>, Arc<Receiver>) {
     (receiving, receiver)
 }
 
+/// A connection that made room for another has no keys any more, and gets none.
+#[test]
+fn no_keys_are_kept_for_a_connection_that_is_gone() {
+    let (receiving, receiver) = learnt();
+    let material = |phase| {
+        let suite = Suite::Aes128Gcm;
+        suite.packets().material(&[1; 16], &[phase; 16], &[3; 12])
+    };
+    receiver.later(material(2));
+    assert_eq!(receiving.known().later.len(), 1);
+    let handle = receiver.state().handle.unwrap();
+    receiving.known().later.clear();
+    receiving.known().table.remove(handle).unwrap();
+    receiver.later(material(3));
+    assert!(receiving.known().later.is_empty());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(testing::cases(200, 20_000)))]
 

@@ -1,6 +1,7 @@
 //! Interrupt coalescing, as `ethtool -c` prints it.
 
 use serde_json::{Map, Value};
+use sys::plain::is_shown;
 
 use crate::Host;
 use crate::command::Outcome;
@@ -53,7 +54,7 @@ fn settings(text: &str) -> Map<String, Value> {
                 continue;
             }
             let name = if name == "TX" { "Adaptive TX" } else { name };
-            let short: String = value.chars().filter(|c| !c.is_control()).take(20).collect();
+            let short: String = value.chars().filter(|c| is_shown(*c)).take(20).collect();
             settings.insert(name.to_owned(), Value::String(short));
         }
     }

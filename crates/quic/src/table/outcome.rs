@@ -23,6 +23,7 @@ pub struct OpenRequest<'b> {
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it says whether the packet was opened"]
 pub enum Outcome {
     Waiting,
     Opened(Opened),

@@ -74,6 +74,7 @@ struct Waiting {
 
 /// What came of a packet.
 #[derive(Clone, Copy)]
+#[must_use = "it says what was opened"]
 struct Outcome {
     kind: Kind,
     connection: Option<usize>,

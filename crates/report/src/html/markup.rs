@@ -1,5 +1,10 @@
 //! Markup that is escaped and balanced by construction.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use sha2::{Digest, Sha256};
+use sys::plain::is_shown;
+
 /// A piece of a page. Text enters only through [`Html::text`] and attribute
 /// values, which escape it, and tags only through [`Html::element`], which
 /// closes them: so no measured string can ever become a tag.
@@ -15,14 +20,29 @@ impl Html {
         Self(escape(text.as_ref()))
     }
 
-    /// A stylesheet, which HTML does not unescape. Only Lockgate's own text may come
-    /// here, and it has neither `<` nor `&`.
-    pub(super) fn style(css: &str) -> Self {
-        debug_assert!(
-            !css.contains(['<', '&']),
-            "a stylesheet must need no escaping"
+    /// Stylesheets, which HTML does not unescape, and before them a policy that allows
+    /// these and nothing else: no script, no other style, no other file, no form. Only
+    /// Lockgate's own text may come here, and it has neither `<` nor `&`.
+    pub(super) fn styles(sheets: &[&str]) -> Self {
+        let hash = |css: &&str| format!("'sha256-{}'", BASE64.encode(Sha256::digest(css)));
+        let hashes: Vec<String> = sheets.iter().map(hash).collect();
+        let policy = format!(
+            "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'",
+            hashes.join(" ")
         );
-        Self(format!("<style>\n{css}</style>\n"))
+        let attributes = [
+            ("http-equiv", "Content-Security-Policy"),
+            ("content", &policy),
+        ];
+        let mut out = Self::element("meta", &attributes, []);
+        for css in sheets {
+            debug_assert!(
+                !css.contains(['<', '&', '\r']),
+                "a stylesheet must need no escaping"
+            );
+            out.0.push_str(&format!("<style>{css}</style>\n"));
+        }
+        out
     }
 
     /// A drawing of `plotters`, which escapes what it writes, with further attributes
@@ -41,7 +61,7 @@ impl Html {
         out.push_str(size);
         out.push('>');
         out.extend(children.into_iter().map(|child| child.0));
-        out.push_str(shapes);
+        out.push_str(&sys::plain::lines(shapes));
         Self(out)
     }
 
@@ -136,13 +156,6 @@ pub(super) fn details(summary: &str, children: impl IntoIterator<Item = Html>) -
     Html::tag("details", std::iter::once(summary).chain(children))
 }
 
-/// The text on one line, without characters that a document must not hold.
-pub(super) fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
-}
-
 const VOID: [&str; 4] = ["meta", "input", "br", "col"];
 
 /// Elements after which a line break changes nothing but the source's looks.
@@ -168,8 +181,9 @@ fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
             '\r' => out.push(' '),
-            // Neither HTML nor XML may hold control characters.
-            c if c.is_control() || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
+            // Neither HTML nor XML may hold control characters; what else is not seen
+            // would make a text look like another.
+            c if !is_shown(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

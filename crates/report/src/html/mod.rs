@@ -1,4 +1,5 @@
-//! A run as one HTML file: no script, no other file, no network.
+//! A run as one HTML file: no script, no other file, no network, and a policy in it by
+//! which a browser would refuse them.
 //!
 //! The page knows sections only as data: findings, charts, tables, ratios and
 //! points. Its first screen answers; the proof is folded beneath: findings, figures
@@ -34,6 +35,11 @@ pub fn render(run: &Run) -> String {
 }
 
 fn head(run: &Run) -> Html {
+    // Browsers without light-dark() would drop strokes altogether.
+    let strokes = format!(
+        "@supports (color: light-dark(#000, #fff)) {{\n{}}}\n",
+        charts::style()
+    );
     let meta = |name, content| Html::element("meta", &[("name", name), ("content", content)], []);
     Html::tag(
         "head",
@@ -43,12 +49,7 @@ fn head(run: &Run) -> Html {
             meta("color-scheme", "light dark"),
             meta("generator", &format!("lockgate {}", run.build.version)),
             Html::words("title", "", header::title(run)),
-            Html::style(include_str!("style.css")),
-            // Browsers without light-dark() would drop strokes altogether.
-            Html::style(&format!(
-                "@supports (color: light-dark(#000, #fff)) {{\n{}}}\n",
-                charts::style()
-            )),
+            Html::styles(&[include_str!("style.css"), &strokes]),
         ],
     )
 }

@@ -1,8 +1,9 @@
 //! Tables as the section gave them.
 
+use sys::plain::one_line;
 use trial::{Cell, Table};
 
-use super::markup::{Html, command, head, one_line, paragraph};
+use super::markup::{Html, command, head, paragraph};
 use crate::words;
 
 pub(super) fn render(table: &Table) -> Html {

@@ -29,6 +29,7 @@ impl Run {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it says how the script ended"]
 pub struct Outcome {
     /// Its exit status; 128 + n if signal n ended it.
     pub status: i32,

@@ -30,6 +30,7 @@ pub struct Request {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+#[must_use = "it says what was found, and whether it is valid"]
 pub struct Outcome {
     pub offered: u64,
     pub lost: u64,

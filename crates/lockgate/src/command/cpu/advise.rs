@@ -52,10 +52,10 @@ pub fn advise(arguments: &AdviseArguments, console: &Console) -> Result<Exit, Fa
         notes: &notes,
     };
     let text = match arguments.json {
-        true => shown.json(),
+        true => sys::plain::json(&shown.json()),
         false => shown.text(),
     };
-    console.print(text.as_bytes())?;
+    console.print(&text)?;
     Ok(Exit::Ok)
 }
 

@@ -150,7 +150,7 @@ impl Walk<'_> {
     }
 
     fn say(&self, text: String) -> Result<(), Failure> {
-        self.console.print(format!("{text}\n").as_bytes())
+        self.console.print(&format!("{text}\n"))
     }
 }
 

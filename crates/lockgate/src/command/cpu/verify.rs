@@ -97,10 +97,10 @@ pub fn verify(arguments: &VerifyArguments, console: &Console) -> Result<Exit, Fa
         crypto,
     };
     let text = match arguments.json {
-        true => verified.json(),
+        true => sys::plain::json(&verified.json()),
         false => verified.text(),
     };
-    console.print(text.as_bytes())?;
+    console.print(&text)?;
     Ok(match verified.mismatches.is_empty() {
         true => Exit::Ok,
         false => Exit::Regression,

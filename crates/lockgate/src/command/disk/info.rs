@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use disk::{Cost, Header, Image, Layout, Slot};
+use sys::plain::one_line;
 
 use super::image;
 use crate::cli::DiskInfoArguments;
@@ -14,7 +15,7 @@ pub fn info(arguments: &DiskInfoArguments, console: &Console) -> Result<Exit, Fa
     let path = &arguments.image;
     let image = image(path)?;
     let header = disk::header(&image).with_context(|| path.display().to_string());
-    console.print(text(&header.or_usage()?, &image).as_bytes())?;
+    console.print(&text(&header.or_usage()?, &image))?;
     Ok(Exit::Ok)
 }
 
@@ -52,11 +53,6 @@ fn text(header: &Header, image: &dyn Image) -> String {
         line("damage", &format!("of the header's two copies {damage}"));
     }
     text
-}
-
-/// What a header says controls neither the terminal nor the lines.
-fn one_line(value: &str) -> String {
-    sys::plain::plain(value.as_bytes()).replace(['\n', '\t'], " ")
 }
 
 fn data_text(layout: &Layout, image: &dyn Image) -> String {
@@ -101,6 +97,6 @@ mod tests {
     #[test]
     fn a_label_adds_no_line_and_steers_no_terminal() {
         let hostile = "small\x1b[2J\nslot 9    open";
-        assert_eq!(one_line(hostile), "small[2J slot 9    open");
+        assert_eq!(one_line(hostile), "small[2J slot 9 open");
     }
 }

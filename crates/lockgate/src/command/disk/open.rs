@@ -15,6 +15,7 @@ use crate::cli::{DiskOpenArguments, DiskType};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::interrupt;
+use crate::output::Output;
 use crate::progress::Progress;
 
 pub fn open(arguments: &DiskOpenArguments, console: &Console) -> Result<Exit, Failure> {
@@ -36,7 +37,7 @@ pub fn open(arguments: &DiskOpenArguments, console: &Console) -> Result<Exit, Fa
     let volume = volume.or_usage()?;
     drop(key);
     if to_stdout {
-        return write(&volume, &mut io::stdout().lock(), console);
+        return write(&volume, &mut Output, console);
     }
     let context = || format!("cannot write '{}'", arguments.output.display());
     let mut pending = Pending::new(&arguments.output)

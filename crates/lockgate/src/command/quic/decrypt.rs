@@ -15,6 +15,7 @@ use super::text::text;
 use crate::cli::{QuicDecryptArguments, QuicExport};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
+use crate::output::Output;
 
 /// Has every cipher of QUIC, on every host.
 const BACKEND: &str = "aws-lc";
@@ -38,7 +39,7 @@ pub fn decrypt(arguments: &QuicDecryptArguments, console: &Console) -> Result<Ex
         export(&traced, path, console)?;
     }
     if ![json, pcapng].contains(&Some(Path::new(STDIO))) {
-        console.print(text(&traced).as_bytes())?;
+        console.print(&text(&traced))?;
     }
     if let Some(broken) = &traced.broken {
         console.warning(&format!(
@@ -139,7 +140,7 @@ fn with_copy(
     };
     let output: Box<dyn Write + '_> = match &mut pending {
         Some(pending) => Box::new(BufWriter::new(pending.file())),
-        None => Box::new(BufWriter::new(io::stdout())),
+        None => Box::new(BufWriter::new(Output)),
     };
     let mut copy = Writer::new(output).with_context(context).or_failed()?;
     if !key_text.is_empty() {
@@ -157,9 +158,10 @@ fn with_copy(
 
 fn export(traced: &Traced, path: &Path, console: &Console) -> Result<(), Failure> {
     let document = serde_json::to_string_pretty(&traced.document());
-    let document = document.context("cannot write JSON").or_failed()? + "\n";
+    let document = document.context("cannot write JSON").or_failed()?;
+    let document = sys::plain::json(&document) + "\n";
     if path == Path::new(STDIO) {
-        return console.print(document.as_bytes());
+        return console.print(&document);
     }
     sys::files::write_atomically(path, document.as_bytes(), false)
         .with_context(|| format!("cannot write '{}'", path.display()))

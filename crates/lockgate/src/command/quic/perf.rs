@@ -98,7 +98,7 @@ pub(super) fn serve(arguments: &QuicServerArguments, console: &Console) -> Resul
             console,
         )?;
         let address = endpoint.local_addr().or_failed()?;
-        console.print(format!("listening on {address}\n").as_bytes())?;
+        console.print(&format!("listening on {address}\n"))?;
         console.notice("serving; Ctrl-C ends");
         let served = Served::default();
         let validation = match arguments.retry {
@@ -122,7 +122,7 @@ pub(super) fn serve(arguments: &QuicServerArguments, console: &Console) -> Resul
             (thread_cpu() - before).as_secs_f64(),
             protected(&offload)
         );
-        console.print(text.as_bytes())?;
+        console.print(&text)?;
         Ok(Exit::Ok)
     })
 }
@@ -163,7 +163,7 @@ pub(super) fn ask(arguments: &QuicClientArguments, console: &Console) -> Result<
                     Err(_) => {}
                 }
             };
-            console.print(line.as_bytes())?;
+            console.print(&line)?;
         }
         endpoint.close(0_u32.into(), b"done");
         let _ = tokio::time::timeout(CLOSING, endpoint.wait_idle()).await;

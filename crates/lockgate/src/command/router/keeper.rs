@@ -40,7 +40,7 @@ pub fn keep(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure
     desk.sign()
         .with_context(|| format!("cannot make a link beside {}", socket.display()))
         .or_failed()?;
-    console.print(format!("{UP}\n").as_bytes())?;
+    console.print(&format!("{UP}\n"))?;
     serve(desk, &mut plane, &listener, &stop);
     drop(plane);
     desk.tidy();

@@ -10,7 +10,7 @@ pub(super) fn list(console: &Console) -> Result<Exit, Failure> {
     let qemus = Qemu::find_all(cache.as_ref().ok());
     let default = Qemu::find(cache.as_ref().ok());
     let text = [kernels(&cache), programs(&qemus, &default), accelerators()].concat();
-    console.print(text.as_bytes())?;
+    console.print(&text)?;
     let is_complete = cache.is_ok() && default.is_ok();
     Ok(if is_complete { Exit::Ok } else { Exit::Missing })
 }

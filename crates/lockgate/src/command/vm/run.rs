@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use sys::plain::Pieces;
 use vm::{BootError, Guest, GuestError, Run};
 
 use super::interrupt::Interrupt;
@@ -126,9 +127,14 @@ fn run_in(
     };
     let killer = guest.killer();
     let mut is_read = Ok(true);
+    // A program gets what the guest says as it is; a terminal must not be steered by it.
+    let mut shown = console.is_terminal().then(Pieces::default);
     let ended = guest.run_live(&run, &mut |piece| {
         if matches!(is_read, Ok(true)) {
-            is_read = console.pass_on(piece);
+            is_read = match &mut shown {
+                Some(pieces) => console.pass_on(pieces.next(piece).as_bytes()),
+                None => console.pass_on(piece),
+            };
             if !matches!(is_read, Ok(true)) && arguments.gets.is_empty() {
                 killer.kill();
             }

@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, TextStyle};
 
 use super::palette::{Colour, SURFACE};
-use crate::html::markup::one_line;
+use sys::plain::one_line;
 
 pub(super) type Failure = DrawingAreaErrorKind<std::io::Error>;
 

@@ -4,7 +4,7 @@
 use trial::Series;
 
 use super::canvas::{TEXT_PX, width_px};
-use crate::html::markup::one_line;
+use sys::plain::one_line;
 
 const LINE_PX: i32 = TEXT_PX + 3;
 const WIDTH_PX_MAX: i32 = 190;

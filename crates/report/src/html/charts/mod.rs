@@ -12,12 +12,13 @@ mod plot;
 mod ticks;
 mod trace;
 
+use sys::plain::one_line;
 use trial::{Chart, Series, SeriesKind};
 
 use self::canvas::{Failure, SHAPES, Shape};
 use self::palette::{Colour, MEASURED, REFERENCE};
 use self::plot::{NARROW, WIDE};
-use super::markup::{Html, command, one_line, paragraph};
+use super::markup::{Html, command, paragraph};
 
 pub(super) use self::palette::style;
 
