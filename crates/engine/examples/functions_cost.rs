@@ -58,6 +58,7 @@ impl<'w> Arm<'w> {
         let worker = WorkerConfig {
             cpu: Some(WORKER_CPU),
             idle_spin: Some(Duration::from_micros(spin_us)),
+            nice: 0,
             is_core_shared: false,
         };
         let engine = CryptoEngine::start(Arc::clone(backend), &[worker])

@@ -49,6 +49,13 @@ impl Governor {
     }
 }
 
+impl Governor {
+    /// Whether its thread has ended: by a panic of a controller.
+    pub fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+}
+
 impl Drop for Governor {
     fn drop(&mut self) {
         self.stop.signal();

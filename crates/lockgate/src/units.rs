@@ -8,18 +8,35 @@ const SIZE_BYTES_MAX: u64 = 1 << 30;
 /// # Errors
 /// What is wrong and what is allowed.
 pub fn parse_size(text: &str) -> Result<u64, String> {
+    parse_bytes(text, SIZE_BYTES_MAX, false)
+}
+
+/// Reads a size of memory: as [`parse_size`], also in G, GiB, T and TiB.
+///
+/// # Errors
+/// What is wrong and what is allowed.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    parse_bytes(text, MEMORY_BYTES_MAX, true)
+}
+
+/// What a process on x86-64 can address.
+const MEMORY_BYTES_MAX: u64 = 1 << 47;
+
+fn parse_bytes(text: &str, most: u64, is_large: bool) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" | "kib" => 1 << 10,
         "m" | "mib" => 1 << 20,
+        "g" | "gib" if is_large => 1 << 30,
+        "t" | "tib" if is_large => 1 << 40,
         _ => return Err(not_a_size()),
     };
     let number: u64 = digits.parse().map_err(|_| not_a_size())?;
     number
         .checked_mul(unit)
-        .filter(|bytes| (1..=SIZE_BYTES_MAX).contains(bytes))
-        .ok_or_else(|| format!("out of range; 1 to {SIZE_BYTES_MAX} bytes"))
+        .filter(|bytes| (1..=most).contains(bytes))
+        .ok_or_else(|| format!("out of range; 1 to {most} bytes"))
 }
 
 fn not_a_size() -> String {

@@ -14,6 +14,9 @@ Every other key has a default:
   backend = \"auto\"                  of the engine: see `lockgate speed --backend`
   workers = [2, 3]                  CPUs of its workers; one worker, on any CPU
   spin_us = 50                      a worker looks so long before it sleeps; learnt
+  quarantine = 1                    workers for guests whose memory holds theirs up; 0:
+                                    such a guest is cut off
+  memory_max, made_max              of all guests together: \"64T\", \"1G\"
   [[vf]]
   owner = \"libvirt-qemu\"            of the socket, a name or a number; also group
   mode = \"0600\"                     of the socket
@@ -30,13 +33,23 @@ Every other key has a default:
                                     at the start; or a size: \"64k\" for a lone guest
   depth = 256                       requests of a queue in flight in the engine
   sessions_max = 1024               keys of one guest
+  worker = \"shared\"                 \"own\": a worker for this guest alone
+  memory_max = \"1T\"                 memory of the guest that is mapped
+  made_max = \"64M\"                  pages that nobody had written before a request named
+                                    them: they are made for this process
+  connections_per_s = 20            of its socket; who connects more often waits
+  messages_per_s = 2000             likewise
 
 Stock QEMU offers guests AES-CBC only on such a device, and a guest that has one
 does not migrate. Linux's driver can ask for at most 31 pages at once, 124 KiB;
 longer requests end with an error. What else is allowed is for front-ends that ask the device.
 
+Memory of guests is taken from memfd, tmpfs and hugetlbfs, sealed or not. Whoever takes
+it away while it is in use is cut off, and nobody else.
+
 SIGTERM and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
-prints the counters.";
+prints the counters. A thread that ends by itself ends all, with a failure: a service
+manager starts it again.";
 
 #[derive(Debug, Args)]
 pub struct ServeArguments {

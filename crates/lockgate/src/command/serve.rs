@@ -15,7 +15,7 @@ use engine::{CryptoEngine, Governed, Governor};
 use kit::load::piece::{self, Best};
 use signal_hook::consts::SIGUSR1;
 use sys::failure::with_causes;
-use vhost::{Device, DeviceCounters, Notice, Notices};
+use vhost::{Device, DeviceCounters, Notice, Notices, Supervisor};
 
 use crate::cli::ServeArguments;
 use crate::console::Console;
@@ -50,16 +50,19 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).or_failed()?;
     let server = Server::start(served, console)?;
     console.notice("serving; SIGUSR1 prints the counters, SIGTERM or Ctrl-C ends");
-    while !stop.load(Ordering::Relaxed) {
+    let mut failure = None;
+    while failure.is_none() && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
         if asked.swap(false, Ordering::Relaxed) {
             console.offer(&server.counters());
         }
+        failure = server.failure();
     }
     console.notice("ending: what was taken is finished");
     let counters = server.end();
     console.offer(&counters);
-    Ok(Exit::Ok)
+    // Never half alive: whoever started this starts it again.
+    failure.map_or(Ok(Exit::Ok), Err).or_failed()
 }
 
 /// Who is served and how, and what their guests take.
@@ -98,6 +101,7 @@ without KVM needs `vectors=0` on the device.
 struct Server {
     devices: Vec<(String, Device)>,
     governor: Option<Governor>,
+    supervisor: Supervisor,
     /// Ends last.
     _engine: CryptoEngine,
 }
@@ -115,6 +119,10 @@ impl Server {
         }
         let engine = CryptoEngine::start(backend, &served.workers);
         let engine = engine.context("cannot start the workers").or_failed()?;
+        let supervisor = Supervisor::start(engine.overseer(), served.limits);
+        let supervisor = supervisor
+            .context("cannot start the supervisor")
+            .or_failed()?;
         let (mut devices, mut governed) = (Vec::new(), Vec::new());
         for ServedFunction {
             name,
@@ -132,7 +140,7 @@ impl Server {
                 let watch = function.watch();
                 governed.push(Governed { controller, watch });
             }
-            let device = Device::start(function, device, tell(&name, console.lines()));
+            let device = Device::start(function, device, tell(&name, console.lines()), &supervisor);
             let device = device.with_context(|| format!("vf {name:?}")).or_failed()?;
             devices.push((name, device));
         }
@@ -149,8 +157,20 @@ impl Server {
         Ok(Self {
             devices,
             governor,
+            supervisor,
             _engine: engine,
         })
+    }
+
+    /// What has ended that should not have.
+    fn failure(&self) -> Option<anyhow::Error> {
+        let governor = self.governor.as_ref();
+        if governor.is_some_and(Governor::has_failed) {
+            return Some(anyhow!(
+                "the thread of the controllers has ended by a panic"
+            ));
+        }
+        self.supervisor.failure().map(Into::into)
     }
 
     fn counters(&self) -> String {
@@ -208,11 +228,25 @@ impl Pieces {
 fn tell(name: &str, lines: &LogLines) -> Notices {
     let (name, lines) = (name.to_owned(), lines.clone());
     Arc::new(move |notice| {
+        let broken_queue;
         let (about, error): (_, Option<&dyn Error>) = match notice {
             Notice::Connected => ("a guest connects", None),
             Notice::Disconnected(None) => ("its guest leaves", None),
             Notice::Disconnected(Some(error)) => ("its guest is cut off", Some(error)),
             Notice::SessionRefused(error) => ("a session is refused", Some(error)),
+            Notice::QueueBroken { broken, .. } => {
+                broken_queue = broken;
+                (
+                    "a queue takes nothing more until its driver is reset",
+                    Some(&broken_queue),
+                )
+            }
+            Notice::Quarantined { .. } => (
+                "its memory held its worker up: it is on a worker for such guests",
+                None,
+            ),
+            Notice::Returned => ("it is back among the others", None),
+            Notice::Panicked => ("its thread panicked, and was started again", None),
         };
         lines.tell(&name, about, || match error {
             None => format!("{name}: {about}"),
@@ -237,6 +271,10 @@ fn table<'a>(rows: impl Iterator<Item = (&'a str, DeviceCounters)>) -> String {
                     .broken
                     .map(|broken| format!("a queue broke: {broken}")),
             )
+            .chain((counters.stalls > 0).then(|| format!("{} stalls", counters.stalls)))
+            .chain(counters.is_quarantined.then(|| "in quarantine".to_owned()))
+            .chain((counters.made_bytes > 0).then(|| format!("{} bytes made", counters.made_bytes)))
+            .chain((counters.panics > 0).then(|| format!("{} panics", counters.panics)))
             .collect();
         let refused = if refused.is_empty() {
             "none".to_owned()

@@ -82,6 +82,7 @@ pub fn worker(cores: Cores) -> WorkerConfig {
     WorkerConfig {
         cpu: Some(cores.worker),
         idle_spin: Some(Duration::ZERO),
+        nice: 0,
         is_core_shared: cores.is_shared(),
     }
 }

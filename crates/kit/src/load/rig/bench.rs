@@ -144,6 +144,7 @@ fn engine(cpus: &Cpus, backend: &Arc<dyn Backend>) -> Result<CryptoEngine, RigEr
     let worker = |&cpu: &usize| WorkerConfig {
         cpu: Some(cpu),
         idle_spin: None,
+        nice: 0,
         is_core_shared,
     };
     let workers: Vec<_> = cpus.workers.iter().map(worker).collect();

@@ -9,9 +9,9 @@ use kit::load::device::PIECE_BYTES;
 use policy::controllers::{self, Parameters};
 use policy::{Controller, Quota, Settings};
 use serde::Deserialize;
-use vhost::{DeviceConfig, REQUEST_BYTES_MAX, SocketConfig};
+use vhost::{DeviceConfig, HostLimits, Limits, REQUEST_BYTES_MAX, SocketConfig};
 
-use crate::units::parse_size;
+use crate::units::{parse_memory, parse_size};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +21,10 @@ struct File {
     #[serde(default)]
     workers: Vec<usize>,
     spin_us: Option<u64>,
+    #[serde(default = "one")]
+    quarantine: usize,
+    memory_max: Option<String>,
+    made_max: Option<String>,
     #[serde(default)]
     vf: Vec<Vf>,
 }
@@ -53,6 +57,21 @@ struct Vf {
     depth: usize,
     #[serde(default = "sessions")]
     sessions_max: usize,
+    #[serde(default)]
+    worker: Seat,
+    memory_max: Option<String>,
+    made_max: Option<String>,
+    connections_per_s: Option<u64>,
+    messages_per_s: Option<u64>,
+}
+
+/// Whose workers a function has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Seat {
+    #[default]
+    Shared,
+    Own,
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,6 +122,7 @@ fn sessions() -> usize {
 pub struct Served {
     pub backend: String,
     pub workers: Vec<WorkerConfig>,
+    pub limits: HostLimits,
     pub functions: Vec<ServedFunction>,
 }
 
@@ -139,11 +159,24 @@ pub fn parse(text: &str) -> Result<Served, String> {
         cpu,
         idle_spin: spin,
         is_core_shared: false,
+        nice: 0,
     };
-    let workers: Vec<WorkerConfig> = match &file.workers[..] {
+    let mut workers: Vec<WorkerConfig> = match &file.workers[..] {
         [] => vec![worker(None)],
         cpus => cpus.iter().map(|cpu| worker(Some(*cpu))).collect(),
     };
+    let shared: Vec<usize> = (0..workers.len()).collect();
+    if file.quarantine > QUARANTINE_MAX {
+        let count = file.quarantine;
+        return Err(format!("`quarantine` {count}: give 0 to {QUARANTINE_MAX}"));
+    }
+    let quarantine: Vec<usize> = (0..file.quarantine).map(|one| shared.len() + one).collect();
+    let others = WorkerConfig {
+        idle_spin: Some(std::time::Duration::ZERO),
+        nice: QUARANTINE_NICE,
+        ..worker(None)
+    };
+    workers.extend(quarantine.iter().map(|_| others));
     let mut taken = HashSet::new();
     let mut functions = Vec::new();
     for vf in &file.vf {
@@ -157,18 +190,38 @@ pub fn parse(text: &str) -> Result<Served, String> {
                 ));
             }
         }
-        let served = vf.check(workers.len(), functions.len());
+        let own = [workers.len()];
+        let seats = match vf.worker {
+            Seat::Shared => &shared[..],
+            Seat::Own => {
+                workers.push(worker(None));
+                &own
+            }
+        };
+        let served = vf.check(seats, &quarantine, functions.len());
         functions.push(served.map_err(|error| format!("vf {:?}: {error}", vf.name))?);
     }
+    let most = HostLimits::default();
     Ok(Served {
         backend: file.backend,
         workers,
+        limits: HostLimits {
+            memory_bytes_max: memory("memory_max", file.memory_max.as_deref())?
+                .unwrap_or(most.memory_bytes_max),
+            made_bytes_max: memory("made_max", file.made_max.as_deref())?
+                .unwrap_or(most.made_bytes_max),
+        },
         functions,
     })
 }
 
 impl Vf {
-    fn check(&self, workers: usize, index: usize) -> Result<ServedFunction, String> {
+    fn check(
+        &self,
+        seats: &[usize],
+        quarantine: &[usize],
+        index: usize,
+    ) -> Result<ServedFunction, String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(is_plain) {
             return Err("`name` is 1 to 64 letters, digits, '-', '_' or '.'".to_owned());
@@ -189,7 +242,7 @@ impl Vf {
         let moderation = controller.as_ref().map(|one| one.moderation());
         let (quota, in_words) = self.quota()?;
         // Each guest's first queue on the next worker, so that guests spread.
-        let in_turn = (0..workers).map(|worker| (worker + index) % workers);
+        let in_turn = (0..seats.len()).map(|seat| seats[(seat + index) % seats.len()]);
         Ok(ServedFunction {
             name: self.name.clone(),
             function: FunctionConfig {
@@ -208,6 +261,12 @@ impl Vf {
                 socket: self.socket()?,
                 queues: self.queues,
                 workers: in_turn.collect(),
+                // With a worker of its own it holds up itself alone.
+                quarantine: match self.worker {
+                    Seat::Shared => quarantine.to_vec(),
+                    Seat::Own => seats.to_vec(),
+                },
+                limits: self.limits()?,
                 depth: self.depth,
                 segments_max: request_max.segments,
                 piece_bytes: Some(match self.piece.as_str() {
@@ -222,6 +281,27 @@ impl Vf {
             piece_of: (self.piece == "auto").then(|| self.cut()).flatten(),
             algorithms: self.algorithms.clone(),
             quota: in_words,
+        })
+    }
+
+    fn limits(&self) -> Result<Limits, String> {
+        let most = Limits::default();
+        for (key, value) in [
+            ("connections_per_s", self.connections_per_s),
+            ("messages_per_s", self.messages_per_s),
+        ] {
+            if let Some(value) = value {
+                let value = usize::try_from(value).unwrap_or(usize::MAX);
+                in_range(key, value, OFTEN_MAX)?;
+            }
+        }
+        Ok(Limits {
+            memory_bytes_max: memory("memory_max", self.memory_max.as_deref())?
+                .unwrap_or(most.memory_bytes_max),
+            made_bytes_max: memory("made_max", self.made_max.as_deref())?
+                .unwrap_or(most.made_bytes_max),
+            connections_per_s: self.connections_per_s.unwrap_or(most.connections_per_s),
+            messages_per_s: self.messages_per_s.unwrap_or(most.messages_per_s),
         })
     }
 
@@ -323,6 +403,13 @@ impl Vf {
 const PAGE_BYTES: usize = 4096;
 const DEPTH_MAX: usize = 1024;
 const SESSIONS_MAX: usize = 16_384;
+/// Connections and messages a second.
+const OFTEN_MAX: usize = 1_000_000;
+
+/// Every key is there once for each of them, too.
+const QUARANTINE_MAX: usize = 8;
+/// A third of the CPU time of a worker that shares its CPU.
+const QUARANTINE_NICE: i32 = 5;
 
 fn in_range(key: &str, value: usize, limit: usize) -> Result<(), String> {
     if (1..=limit).contains(&value) {
@@ -335,6 +422,11 @@ fn in_range(key: &str, value: usize, limit: usize) -> Result<(), String> {
 fn size(key: &str, text: &str) -> Result<usize, String> {
     let bytes = parse_size(text).map_err(|error| format!("`{key}` {text:?} is {error}"))?;
     usize::try_from(bytes).map_err(|_| format!("`{key}` {text:?} is too large"))
+}
+
+fn memory(key: &str, text: Option<&str>) -> Result<Option<u64>, String> {
+    let read = |text| parse_memory(text).map_err(|error| format!("`{key}` {text:?} is {error}"));
+    text.map(read).transpose()
 }
 
 /// A user's or a group's number.
@@ -368,7 +460,12 @@ mod tests {
     fn defaults_are_a_whole_device() {
         let served = with("").unwrap();
         let one = &served.functions[0];
-        assert_eq!((served.workers.len(), one.device.socket.mode), (1, 0o600));
+        // One of them for the quarantine.
+        assert_eq!((served.workers.len(), one.device.socket.mode), (2, 0o600));
+        assert_eq!(
+            (&one.device.workers, &one.device.quarantine),
+            (&vec![0], &vec![1])
+        );
         assert_eq!(one.device.allowed.len(), 3);
         assert!(!one.device.offers_config && one.controller.is_some());
         assert_eq!(one.function.request_max.segments, 258);
@@ -380,6 +477,14 @@ mod tests {
         let owned = with("owner = \"root\"\ngroup = 12").unwrap();
         let socket = &owned.functions[0].device.socket;
         assert_eq!((socket.owner, socket.group), (Some(0), Some(12)));
+        let own = with("worker = \"own\"\nmemory_max = \"8G\"\nmade_max = \"1M\"").unwrap();
+        let device = &own.functions[0].device;
+        assert_eq!((own.workers.len(), &device.workers), (3, &vec![2]));
+        let limits = device.limits;
+        assert_eq!(
+            (limits.memory_bytes_max, limits.made_bytes_max),
+            (8 << 30, 1 << 20)
+        );
     }
 
     #[test]
@@ -396,6 +501,10 @@ mod tests {
             ("request_max = \"much\"", "not a size"),
             ("depth = 0", "1 to 1024"),
             ("sessions_max = 0", "1 to 16384"),
+            ("worker = \"mine\"", "shared"),
+            ("memory_max = \"1E\"", "not a size"),
+            ("memory_max = \"200T\"", "140737488355328"),
+            ("messages_per_s = 0", "1 to 1000000"),
             ("owner = \"nobody-of-that-name\"", "/etc/passwd"),
             (
                 "[[vf]]\nname = \"b\"\nsocket = \"/run/a\"",
