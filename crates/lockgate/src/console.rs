@@ -70,6 +70,15 @@ impl Console {
         say(&format!("{} {}", self.paint("warning:", "33"), shown(text)));
     }
 
+    /// What another program of ours said on its stderr, which was told to be quiet or not.
+    pub fn relay(&self, text: &str) {
+        text.lines().for_each(|line| say(&shown(line)));
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     pub fn error(&self, error: &anyhow::Error) {
         say(&format!(
             "{} {}",

@@ -35,7 +35,7 @@ Stock QEMU offers guests AES-CBC only on such a device, and a guest that has one
 does not migrate. Linux's driver can ask for at most 31 pages at once, 124 KiB;
 longer requests end with an error. What else is allowed is for front-ends that ask the device.
 
-SIGTERM and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
+SIGTERM, SIGHUP and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
 prints the counters.";
 
 #[derive(Debug, Args)]

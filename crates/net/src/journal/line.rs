@@ -37,14 +37,13 @@ impl Line {
         file.write_all(&self.text()?)
     }
 
-    /// Its length and CRC-32 before the JSON, which holds no line feed. The line feed
-    /// at the beginning ends what was cut short.
+    /// Its length and CRC-32 before the JSON, which holds no line feed. The line feed is
+    /// at the beginning: it ends what was cut short, and what is whole was written whole.
     fn text(&self) -> io::Result<Vec<u8>> {
         let json = serde_json::to_vec(self)?;
         let sum = crc32fast::hash(&json);
         let mut text = format!("\n{} {sum:08x} ", json.len()).into_bytes();
         text.extend(json);
-        text.push(b'\n');
         if text.len() > LINE_BYTES_MAX {
             let reason = format!(
                 "a line has {} bytes, at most {LINE_BYTES_MAX} are read",
@@ -71,6 +70,8 @@ pub(super) fn read(file: &mut File) -> io::Result<Vec<u8>> {
 pub struct Left {
     /// Made and not gone, in the order of making.
     pub entries: Vec<Entry>,
+    /// Theirs.
+    pub(super) numbers: Vec<u64>,
     /// Lines that were neither cut short nor written by us, by number from 1.
     pub damaged: Vec<(usize, Error)>,
 }
@@ -93,8 +94,10 @@ pub fn left_in(text: &[u8]) -> Left {
             Err(error) => damaged.push((index + 1, error)),
         }
     }
+    let (numbers, entries) = left.into_iter().unzip();
     Left {
-        entries: left.into_values().collect(),
+        entries,
+        numbers,
         damaged,
     }
 }
@@ -192,9 +195,8 @@ mod tests {
         for bytes in 0..=cut.len() {
             let text = [&before[..], &cut[..bytes], &after].concat();
             let left = left_in(&text);
-            // Its own line feed is not missed.
             let mut wanted = vec![link("lga"), link("lgc")];
-            if bytes + 1 >= cut.len() {
+            if bytes == cut.len() {
                 wanted.insert(1, link("lgb"));
             }
             assert_eq!(left.entries, wanted, "cut after {bytes}");
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn a_line_that_another_wrote_into_is_damaged() {
         let whole = made(7, "lga");
-        for at in 1..whole.len() - 1 {
+        for at in 1..whole.len() {
             for put in [b'x', b'\x07', b'"'] {
                 let mut text = whole.clone();
                 if text[at] == put {

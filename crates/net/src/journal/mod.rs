@@ -29,6 +29,7 @@ use rustix::io::Errno;
 
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
+use claim::Claim;
 use line::Line;
 pub use line::{Left, left_in};
 pub(crate) use loans::Loans;
@@ -168,7 +169,11 @@ impl Journal {
         let folder = self.0.path.parent().expect("it is in a folder");
         let turn = turn(folder)?;
         let owners = Owners::in_folder(folder, Some(&self.0.path))?;
-        if let Some(by) = owners.holder(entry) {
+        // Of its own it may have parts: a container in a folder.
+        let mut own = self.entries().into_iter();
+        let is_own = own.any(|own| entry.against(&own) == Claim::Theirs);
+        let this = || Holder::Process(std::process::id().cast_signed());
+        if let Some(by) = owners.holder(entry).or_else(|| is_own.then(this)) {
             let what = entry.to_string();
             return Err(JournalError::Held { what, by });
         }

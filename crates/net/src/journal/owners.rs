@@ -109,7 +109,9 @@ impl Owners {
     }
 
     fn add(&mut self, path: PathBuf) -> Result<(), JournalError> {
-        let file = match File::open(&path) {
+        // What a sweep removed is struck out there.
+        let opened = File::options().read(true).append(true).open(&path);
+        let file = match opened {
             Ok(file) => file,
             // Its owner ended.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

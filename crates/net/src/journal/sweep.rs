@@ -7,7 +7,9 @@ use sys::failure::Failure;
 
 use super::claim::Claim;
 use super::owners::{Owners, turn};
-use super::{Entry, FOLDER, JournalError, Locked, UndoError, check_folder, left_in, line};
+use super::{
+    Entry, FOLDER, JournalError, Line, Locked, UndoError, check_folder, left_in, line,
+};
 use crate::namespace::Namespace;
 
 #[derive(Debug, Default)]
@@ -65,7 +67,7 @@ fn sweep_journal(
 ) -> io::Result<()> {
     let text = line::read(&mut file.0)?;
     let left = left_in(&text);
-    let mut is_done = left.damaged.is_empty();
+    let is_whole = left.damaged.is_empty();
     let damaged = left.damaged.into_iter().map(|(line, source)| {
         Failure::of(format!(
             "line {line} of the journal {} is damaged; look at it, and remove it",
@@ -74,12 +76,15 @@ fn sweep_journal(
     });
     swept.failed.extend(damaged);
     let mut stays = vec![];
-    for entry in left.entries.into_iter().rev() {
+    let mut gone = vec![];
+    for (number, entry) in left.numbers.into_iter().zip(left.entries).rev() {
         match owners.claim(&entry) {
             Claim::Free => {}
-            Claim::Theirs => continue,
+            Claim::Theirs => {
+                gone.push(number);
+                continue;
+            }
             Claim::Waits => {
-                is_done = false;
                 stays.push(entry);
                 continue;
             }
@@ -89,12 +94,15 @@ fn sweep_journal(
             empty(name);
         }
         match may_go.and_then(|()| entry.undo()) {
-            Ok(()) => swept.undone.push(entry),
+            Ok(()) => {
+                gone.push(number);
+                swept.undone.push(entry);
+            }
             Err(source) => {
                 // What is only to be said is said once.
-                if !matches!(source, UndoError::Kept { .. }) {
-                    is_done = false;
-                    stays.push(entry);
+                match &source {
+                    UndoError::Kept { .. } => gone.push(number),
+                    _ => stays.push(entry),
                 }
                 let context = format!(
                     "an entry of the journal {} cannot be undone",
@@ -104,10 +112,12 @@ fn sweep_journal(
             }
         }
     }
-    if is_done {
-        std::fs::remove_file(path)?;
+    if is_whole && stays.is_empty() {
+        return std::fs::remove_file(path);
     }
-    Ok(())
+    // Whoever has them next is not to lose them to this journal.
+    let mut gone = gone.into_iter().map(|number| Line::Gone { number });
+    gone.try_for_each(|line| line.write(&mut file.0))
 }
 
 /// Removes the links that were made in a namespace, and so their other ends elsewhere.
