@@ -8,7 +8,7 @@ use crypto::Algorithm;
 use engine::{CryptoEngine, CryptoFunction, FunctionConfig, KeyLimit, RequestLimit, WorkerConfig};
 use policy::Moderation;
 use vhost::front::{Driver, FrontConfig, FrontEnd, Interrupts, Request, SessionSpec};
-use vhost::{DeviceConfig, SocketConfig};
+use vhost::{DeviceConfig, HostLimits, Limits, SocketConfig, Supervisor};
 use wire::virtio_crypto::{Header, Opcode, Status};
 
 /// Nothing takes that long: reaching it is a hang.
@@ -81,6 +81,11 @@ impl<D> Bench<D> {
         };
         self.engine.function(config).expect("few are there")
     }
+
+    pub(crate) fn supervisor(&self) -> Supervisor {
+        let supervisor = Supervisor::start(self.engine.overseer(), HostLimits::default());
+        supervisor.expect("a thread more")
+    }
 }
 
 pub(crate) fn device(path: PathBuf) -> DeviceConfig {
@@ -93,6 +98,13 @@ pub(crate) fn device(path: PathBuf) -> DeviceConfig {
         },
         queues: 2,
         workers: vec![0],
+        quarantine: Vec::new(),
+        // Inputs come as fast as they can.
+        limits: Limits {
+            messages_per_s: 1_000_000_000,
+            connections_per_s: 1_000_000_000,
+            ..Limits::default()
+        },
         depth: 8,
         segments_max: 20,
         piece_bytes: Some(engine::PIECE_BYTES_MIN),

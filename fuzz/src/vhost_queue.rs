@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vhost::Device;
 use vhost::front::{Driver, FrontEnd, SessionSpec, SharedMemory};
+use vhost::{Device, Supervisor};
 use wire::virtio_crypto::{HASH_SHA256, HEADER_BYTES, Header, MAC_HMAC_SHA256, Opcode};
 
 use super::bytes::Bytes;
@@ -110,6 +110,7 @@ struct Guest {
     front: FrontEnd,
     driver: Driver,
     device: Device,
+    _supervisor: Supervisor,
     size: u16,
     data_at: usize,
     sessions: [u64; 4],
@@ -122,7 +123,8 @@ struct Guest {
 impl Guest {
     fn start(bench: &Bench<Self>, socket: &Path, size: u16) -> Self {
         let config = (device(socket.to_owned()), config(size));
-        let device = Device::start(bench.function(), config.0, Arc::new(|_| {}));
+        let supervisor = bench.supervisor();
+        let device = Device::start(bench.function(), config.0, Arc::new(|_| {}), &supervisor);
         let device = device.expect("the folder is ours");
         let mut front = FrontEnd::connect(socket, config.1).expect("it serves");
         Self {
@@ -130,6 +132,7 @@ impl Guest {
             data_at: front.data_at(),
             front,
             device,
+            _supervisor: supervisor,
             size,
             sessions: [0; 4],
             changed: Vec::new(),

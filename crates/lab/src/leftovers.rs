@@ -32,23 +32,8 @@ pub fn sweep() -> Leftovers {
 fn described(swept: &Swept) -> Leftovers {
     let complaints = swept.failed.iter().map(|error| with_causes(error));
     Leftovers {
-        removed: swept.undone.iter().map(named).collect(),
+        removed: swept.undone.iter().map(Entry::to_string).collect(),
         complaints: complaints.collect(),
-    }
-}
-
-fn named(entry: &Entry) -> String {
-    match entry {
-        Entry::Namespace { name } => format!("the namespace {name}"),
-        Entry::Link { name } => format!("the link {name}"),
-        Entry::Cgroup { path } => format!("the control group {}", path.display()),
-        Entry::Folder { path } => format!("the folder {}", path.display()),
-        Entry::Mount { path } => format!("the mount {}", path.display()),
-        Entry::Process { pid, .. } => format!("the process {pid}"),
-        Entry::Device { name, .. } => format!("the loan of the device {name}"),
-        Entry::Controllers { path, .. } => format!("what was switched on in {}", path.display()),
-        Entry::Kept { said } => said.clone(),
-        Entry::Container { name, .. } => format!("the container {name}"),
     }
 }
 

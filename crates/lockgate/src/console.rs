@@ -108,6 +108,15 @@ impl Console {
         self.lines.say(&format!("{warning} {}", shown(text)));
     }
 
+    /// What another program of ours said on its stderr, which was told to be quiet or not.
+    pub fn relay(&self, text: &str) {
+        text.lines().for_each(|line| self.lines.say(&shown(line)));
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     pub fn error(&self, error: &anyhow::Error) {
         let text = shown(&with_causes(error.as_ref()));
         let error = self.paint("error:", "31");

@@ -81,10 +81,10 @@ pub fn measure(
         return refuse_the_impossible(&scheduled).map(|()| Exit::Ok);
     }
     refuse_the_impossible(&scheduled)?;
+    let interrupted = interrupt::flag().or_failed()?;
     sweep(console);
     let head = head(job.scenario, job.seed, probe);
     let store = Store::create(&how.out, &head.started_utc, &head.host).or_usage()?;
-    let interrupted = interrupt::flag().or_failed()?;
     console.notice(&plan_text::notice(&scheduled, store.folder()));
     let (run, stored) = run(scheduled, head, store, &interrupted, console);
     // What could not be put back is said now, and tried once more.

@@ -9,6 +9,9 @@ pub const INTERFACE_NAME_BYTES_MAX: usize = 15;
 /// The longest part that a caller may add to an interface's name, bytes.
 const ROLE_BYTES_MAX: usize = 5;
 
+const PROCESS_LETTERS: usize = 5;
+const COUNT_LETTERS: usize = 3;
+
 /// Distinguishes what one owner makes from what every other makes: five letters for
 /// the process, three for a counter, base 36.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +37,14 @@ impl Tag {
         }
     }
 
+    /// The number of the process whose tag a text is.
+    pub(crate) fn process_in(text: &str) -> Option<i32> {
+        let is_one =
+            text.len() == PROCESS_LETTERS + COUNT_LETTERS && text.bytes().all(is_of_a_name);
+        let process = text.get(..PROCESS_LETTERS).filter(|_| is_one)?;
+        i32::from_str_radix(process, 36).ok()
+    }
+
     /// `lockgate-<tag>-<role>`: the name of a namespace, a container, a control
     /// group.
     ///
@@ -56,8 +67,8 @@ impl Tag {
 impl fmt::Display for Tag {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The kernel's largest process number, 2^22, has five digits.
-        text.write_str(&base_36(self.process, 5))?;
-        text.write_str(&base_36(self.count, 3))
+        text.write_str(&base_36(self.process, PROCESS_LETTERS))?;
+        text.write_str(&base_36(self.count, COUNT_LETTERS))
     }
 }
 
@@ -96,6 +107,15 @@ mod tests {
         assert_eq!(name.len(), INTERFACE_NAME_BYTES_MAX);
         assert_ne!(name, other.interface("v1234").unwrap());
         assert!(one.name("dut").unwrap().starts_with("lockgate-"));
+    }
+
+    #[test]
+    fn a_tag_names_its_process() {
+        let own = std::process::id().cast_signed();
+        assert_eq!(Tag::process_in(&Tag::fresh().to_string()), Some(own));
+        for text in ["dead", "test-123", "ABCDEFGH", "a.b.c.d.", ""] {
+            assert_eq!(Tag::process_in(text), None, "{text}");
+        }
     }
 
     #[test]

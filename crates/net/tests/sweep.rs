@@ -5,13 +5,14 @@
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod common;
+mod killed;
 
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lockgate_net::journal::sweep_folder;
+use lockgate_net::journal::{Holder, sweep_folder};
 use lockgate_net::netlink::{VethEnd, add_veth};
 use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Record, Tag};
 use proptest::prelude::*;
@@ -258,6 +259,127 @@ fn a_sweep_s_lock_does_not_stay_with_a_child_just_forked() {
         ended.store(true, load);
         assert_eq!(missed, 0, "sweeps took their own lock for an owner's");
     });
+}
+
+/// What a second owner of the same names left that was killed before it knew: all of the
+/// first one's is in its journal.
+#[test]
+fn nothing_of_a_living_owner_is_swept_whatever_a_dead_one_says() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (journal, tag) = (Journal::open_in(folder.path()).unwrap(), Tag::fresh());
+    let namespace = Namespace::create(&journal, &tag.name("living").unwrap()).unwrap();
+    let scratch = folder.path().join("lockgate-scratch");
+    let record = made_folder(&journal, &scratch);
+    std::fs::create_dir(scratch.join("lockgate-inner")).unwrap();
+    let host = Namespace::current().unwrap();
+    let (outer, inner) = (tag.interface("h").unwrap(), tag.interface("i").unwrap());
+    let link = journal.record(Entry::Link {
+        name: outer.clone(),
+    });
+    let end = VethEnd::new;
+    add_veth(&end(&host, &outer), &end(&namespace, &inner)).unwrap();
+    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    let process = Entry::process(sleeper.id().cast_signed()).unwrap();
+    let own = Entry::process(std::process::id().cast_signed()).unwrap();
+    let living = journal.entries();
+    let mut said: Vec<String> = living.iter().map(|one| json(one)).collect();
+    let inner_folder = Entry::Folder {
+        path: scratch.join("lockgate-inner"),
+    };
+    said.extend([&process, &own, &inner_folder].map(json));
+    said.push(device(&inner, namespace.name(), "{}", "{}"));
+    let made = |(number, entry): (usize, &String)| {
+        format!(r#"{{"made":{{"number":{number},"entry":{entry}}}}}"#) + "\n"
+    };
+    let text: String = said.iter().enumerate().map(made).collect();
+    dead_journal(folder.path(), &text);
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+    assert_eq!(swept.undone, []);
+    assert_eq!(journal.entries(), living);
+    assert!(scratch.join("lockgate-inner").exists() && runs(&sleeper.id().to_string()));
+    let mut netlink = namespace.netlink().unwrap();
+    assert!(netlink.link(&inner).is_ok());
+    assert!(lockgate_net::Netlink::open().unwrap().link(&outer).is_ok());
+    // What waits for ours is swept after it.
+    drop((netlink, link, record, namespace, journal));
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+    assert_eq!(journals(folder.path()), 0);
+}
+
+fn json(entry: &Entry) -> String {
+    serde_json::to_string(entry).unwrap()
+}
+
+/// Of many who want the same name at once one has it, and the others know who.
+#[test]
+fn a_name_has_one_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lockgate-one");
+    let own = std::process::id().cast_signed();
+    for _ in 0..20 {
+        let open = |_| Journal::open_in(folder.path()).unwrap();
+        let journals: Vec<_> = (0..4).map(open).collect();
+        let start = std::sync::Barrier::new(journals.len());
+        let ask = |journal: &Journal| {
+            let entry = Entry::Folder { path: path.clone() };
+            start.wait();
+            journal.record(entry)
+        };
+        let records: Vec<_> = std::thread::scope(|scope| {
+            let ask = &ask;
+            let asking = journals
+                .iter()
+                .map(|journal| scope.spawn(move || ask(journal)));
+            let asking: Vec<_> = asking.collect();
+            asking.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(records.iter().filter(|one| one.is_ok()).count(), 1);
+        for refused in records.iter().filter_map(|one| one.as_ref().err()) {
+            let by = Holder::Process(own);
+            let is_held = matches!(refused, JournalError::Held { by: one, .. } if *one == by);
+            assert!(is_held, "{refused}");
+            let said = refused.to_string();
+            assert!(
+                said.contains("lockgate-one is held by the process"),
+                "{said}"
+            );
+        }
+        assert_eq!(sweep_folder(folder.path()).unwrap().undone, []);
+    }
+    // What nobody alive has made is nobody's to make.
+    std::fs::create_dir(&path).unwrap();
+    let journal = Journal::open_in(folder.path()).unwrap();
+    let refused = journal.record(Entry::Folder { path: path.clone() });
+    assert!(matches!(refused, Err(JournalError::Exists { .. })));
+    drop(journal);
+    assert!(path.exists());
+}
+
+/// As at an end after which somebody may begin again at once.
+#[test]
+fn a_journal_that_names_nothing_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open_in(folder.path()).unwrap();
+    let bytes = || {
+        let mut files = std::fs::read_dir(folder.path()).unwrap().flatten();
+        let journal = files.find(|file| file.file_type().unwrap().is_file());
+        journal.unwrap().metadata().unwrap().len()
+    };
+    let [one, other] =
+        ["lockgate-a", "lockgate-b"].map(|name| made_folder(&journal, &folder.path().join(name)));
+    drop(one);
+    assert!(bytes() > 0);
+    drop(other);
+    assert_eq!(bytes(), 0);
+    let _again = made_folder(&journal, &folder.path().join("lockgate-c"));
+    assert!(bytes() > 0 && bytes() < 200);
 }
 
 #[test]

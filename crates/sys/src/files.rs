@@ -4,10 +4,11 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
 /// Writes `bytes` so that a reader sees the old file or the new one, never half of
@@ -33,13 +34,12 @@ pub fn write_atomically(path: &Path, bytes: &[u8], durable: bool) -> io::Result<
 pub fn check_writable(path: &Path) -> io::Result<()> {
     match destination(path)? {
         Destination::InPlace => open_in_place(path).map(drop),
-        Destination::Replaced(path) => {
-            let (_, temporary) = new_beside(&path, READABLE)?;
-            fs::remove_file(&temporary)
-        }
+        Destination::Replaced(path) => Pending::with_mode(&path, READABLE).map(drop),
     }
 }
 
+/// Links to this process's open files.
+const OPEN_FILES: &str = "/proc/self/fd";
 /// Mode of a file that others may read, as far as the user's mask lets them.
 const READABLE: u32 = 0o666;
 
@@ -73,29 +73,18 @@ fn open_in_place(path: &Path) -> io::Result<File> {
 }
 
 fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-    let (file, temporary) = new_beside(path, READABLE)?;
-    let written = write(file, bytes, durable).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // Best effort: the first error is the one that matters.
-        let _ = fs::remove_file(&temporary);
+    let mut pending = Pending::with_mode(path, READABLE)?;
+    pending.file.write_all(bytes)?;
+    if durable {
+        pending.file.sync_all()?;
     }
-    written
-}
-
-fn write(mut file: File, bytes: &[u8], durable: bool) -> io::Result<()> {
-    file.write_all(bytes)?;
-    if durable { file.sync_all() } else { Ok(()) }
+    pending.appear(true)
 }
 
 /// A new file in the same folder (a rename cannot cross file systems), with an
 /// unpredictable name: no link that another user left is followed.
 fn new_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-    let random = RandomState::new().build_hasher().finish();
-    let name = format!(".{}.lockgate-{random:016x}", name.to_string_lossy());
-    let path = path.with_file_name(name);
+    let path = beside(path)?;
     // With its mode from the start: who opens it before a change reads on after it.
     let new = OpenOptions::new()
         .write(true)
@@ -105,12 +94,51 @@ fn new_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     Ok((new, path))
 }
 
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
+    let random = RandomState::new().build_hasher().finish();
+    let name = format!(".{}.lockgate-{random:016x}", name.to_string_lossy());
+    Ok(path.with_file_name(name))
+}
+
+/// A new file in the same folder without a name, of which nothing is left however this
+/// process ends. `None` where the file system has none, or no name could be given later.
+fn new_nameless(path: &Path, mode: u32) -> io::Result<Option<File>> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if path.file_name().is_none() || !Path::new(OPEN_FILES).exists() {
+        return Ok(None);
+    }
+    let opened = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_TMPFILE)
+        .mode(mode)
+        .open(folder);
+    match opened {
+        Err(error)
+            if matches!(
+                error.raw_os_error(),
+                Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)
+            ) =>
+        {
+            Ok(None)
+        }
+        opened => opened.map(Some),
+    }
+}
+
 /// A file that is written piece by piece and then appears whole, or not at all: until
-/// then it has a name of its own, beside. Only its owner can read it.
+/// then it has no name, or where the file system has no such files one of its own,
+/// beside. Only its owner can read it.
 #[derive(Debug)]
 pub struct Pending {
     file: File,
-    temporary: PathBuf,
+    /// Where it has a name, beside.
+    temporary: Option<PathBuf>,
     path: PathBuf,
 }
 
@@ -118,7 +146,17 @@ impl Pending {
     /// # Errors
     /// Whatever the file system says.
     pub fn new(path: &Path) -> io::Result<Self> {
-        let (file, temporary) = new_beside(path, 0o600)?;
+        Self::with_mode(path, 0o600)
+    }
+
+    fn with_mode(path: &Path, mode: u32) -> io::Result<Self> {
+        let (file, temporary) = match new_nameless(path, mode)? {
+            Some(file) => (file, None),
+            None => {
+                let (file, temporary) = new_beside(path, mode)?;
+                (file, Some(temporary))
+            }
+        };
         Ok(Self {
             file,
             temporary,
@@ -137,27 +175,46 @@ impl Pending {
     /// Whatever the file system says; the temporary file is removed.
     pub fn commit(self, may_replace: bool) -> io::Result<()> {
         self.file.sync_all()?;
+        self.appear(may_replace)
+    }
+
+    fn appear(mut self, may_replace: bool) -> io::Result<()> {
+        let temporary = match self.temporary.take() {
+            Some(temporary) => temporary,
+            None => match self.link(&self.path) {
+                // Only a name can replace another.
+                Err(error) if may_replace && error.kind() == io::ErrorKind::AlreadyExists => {
+                    let temporary = beside(&self.path)?;
+                    self.link(&temporary)?;
+                    temporary
+                }
+                linked => return linked,
+            },
+        };
+        let temporary = self.temporary.insert(temporary);
         if may_replace {
-            return fs::rename(&self.temporary, &self.path);
+            return fs::rename(temporary, &self.path);
         }
-        match renameat_with(
-            CWD,
-            &self.temporary,
-            CWD,
-            &self.path,
-            RenameFlags::NOREPLACE,
-        ) {
+        match renameat_with(CWD, &*temporary, CWD, &self.path, RenameFlags::NOREPLACE) {
             // Not every file system has it. A link fails, too, where the name is taken.
-            Err(Errno::INVAL) => fs::hard_link(&self.temporary, &self.path),
+            Err(Errno::INVAL) => fs::hard_link(temporary, &self.path),
             renamed => Ok(renamed?),
         }
+    }
+
+    /// Gives a file without a name one that is not taken.
+    fn link(&self, path: &Path) -> io::Result<()> {
+        let open = Path::new(OPEN_FILES).join(self.file.as_raw_fd().to_string());
+        Ok(linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // Gone already where it was renamed.
-        let _ = fs::remove_file(&self.temporary);
+        if let Some(temporary) = &self.temporary {
+            // Gone already where it was renamed.
+            let _ = fs::remove_file(temporary);
+        }
     }
 }
 
@@ -186,10 +243,9 @@ mod tests {
         let written = |text: &[u8]| {
             let mut pending = Pending::new(&path).unwrap();
             pending.file().write_all(text).unwrap();
-            assert_eq!(
-                fs::read_dir(folder.path()).unwrap().count(),
-                1 + usize::from(path.exists())
-            );
+            let names = fs::read_dir(folder.path()).unwrap().count();
+            let own = usize::from(pending.temporary.is_some());
+            assert_eq!(names, own + usize::from(path.exists()));
             pending
         };
         drop(written(b"never"));
@@ -202,6 +258,42 @@ mod tests {
         written(b"third").commit(true).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"third");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// As where the file system has no files without names.
+    #[test]
+    fn a_pending_file_with_a_name_beside_does_as_one_without() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plain.img");
+        let written = |text: &[u8]| {
+            let (mut file, temporary) = new_beside(&path, 0o600).unwrap();
+            file.write_all(text).unwrap();
+            let (temporary, path) = (Some(temporary), path.clone());
+            Pending {
+                file,
+                temporary,
+                path,
+            }
+        };
+        drop(written(b"never"));
+        written(b"first").commit(false).unwrap();
+        let refused = written(b"second").commit(false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        written(b"third").commit(true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"third");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_has_no_name_where_that_can_be() {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = folder.path().join("plain.img");
+        // tmpfs has them.
+        let pending = Pending::new(&path).unwrap();
+        assert_eq!(pending.temporary, None);
+        // As killed: nothing of ours runs.
+        std::mem::forget(pending);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -217,6 +217,67 @@ fn has_no_names(lab: &Lab, qemu: u32) {
     assert_eq!(words[4..6], ["0", "0"], "{core:?}");
 }
 
+/// A file that code without `O_CLOEXEC` opened, as one of this process's libraries may.
+struct Stray {
+    file: tempfile::NamedTempFile,
+}
+
+impl Stray {
+    fn open() -> Self {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        Self { file }
+    }
+
+    fn is_with(&self, process: u32) -> bool {
+        let path = self.file.path().to_str().unwrap();
+        let links = fs::read_dir(format!("/proc/{process}/fd"));
+        let mut links = links.into_iter().flatten().flatten();
+        links.any(|link| fs::read_link(link.path()).is_ok_and(|to| to.ends_with(path)))
+    }
+}
+
+#[test]
+fn no_file_of_ours_is_passed_on_to_a_guest() {
+    testing::alone(|| {
+        let Some(lab) = Lab::find() else { return };
+        let stray = Stray::open();
+        // It is one that a program inherits.
+        let mut heir = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(stray.is_with(heir.id()));
+        heir.kill().unwrap();
+        heir.wait().unwrap();
+        let mut guest = lab.boot(&small());
+        assert!(!stray.is_with(guest.process_id()));
+        // What it was given on purpose is there.
+        assert_eq!(printed(&mut guest, "echo up"), "up");
+        drop(guest);
+        // Nor to a QEMU that is only asked.
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        let load = std::sync::atomic::Ordering::SeqCst;
+        let is_qemu = |process: &u32| {
+            let program = fs::read_link(format!("/proc/{process}/exe"));
+            program.is_ok_and(|program| program == lab.qemu().program.canonicalize().unwrap())
+        };
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                let models = lab.qemu().cpu_models(cpu::guest::Accelerator::Tcg);
+                ended.store(true, load);
+                models.map(drop)
+            });
+            let mut looks = 0;
+            while !ended.load(load) {
+                for qemu in children().into_iter().filter(is_qemu) {
+                    looks += 1;
+                    assert!(!stray.is_with(qemu));
+                }
+            }
+            asking.join().unwrap().unwrap();
+            assert!(looks > 0, "nobody was seen");
+        });
+    });
+}
+
 #[test]
 fn owner() {
     if std::env::var_os(OWNER).is_none() {

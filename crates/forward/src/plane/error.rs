@@ -1,7 +1,7 @@
 //! What can go wrong with routers of a file.
 
 use net::device::DeviceError;
-use net::journal::JournalError;
+use net::journal::{Holder, JournalError};
 use sys::failure::Failure;
 
 use crate::router::RouterError;
@@ -15,13 +15,25 @@ pub enum PlaneError {
     #[error("{what} is not possible here: {remedy}")]
     NotSupported { what: String, remedy: String },
     #[error("nothing was made")]
-    Journal(#[from] JournalError),
+    Journal(#[source] JournalError),
+    /// What was to be reserved has a living owner.
+    #[error("nothing was made: {what} is held by {by}")]
+    Held { what: String, by: Holder },
     #[error("{what}")]
     Router {
         what: String,
         #[source]
         source: Failure,
     },
+}
+
+impl From<JournalError> for PlaneError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Held { what, by } => Self::Held { what, by },
+            other => Self::Journal(other),
+        }
+    }
 }
 
 impl PlaneError {

@@ -8,6 +8,7 @@
 
 mod control;
 mod error;
+mod holder;
 mod plan;
 mod port;
 mod programs;
@@ -15,6 +16,7 @@ mod show;
 mod standing;
 
 pub use error::PlaneError;
+pub use holder::{Holder, holder_of_folder, holder_of_router};
 pub use plan::{Control, Forwarding, Plan, PortPlan, RoutePlan, RouterPlan, Source};
 pub use show::{DeciderShown, PortShown, RouterShown, XdpShown};
 pub use standing::Plane;

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use net::journal::{Entry, Record};
 use net::netlink::{Route, RouteKind};
 use net::{Journal, Namespace, Netlink};
+use sys::failure::Failure;
 
 use super::PlaneError;
 use super::control::{self, Running};
@@ -25,6 +28,8 @@ pub struct Plane {
     host: Namespace,
     /// Of control sockets.
     folder: PathBuf,
+    // After all that may have files in it.
+    own_folder: Option<Record>,
     journal: Journal,
 }
 
@@ -57,8 +62,26 @@ impl Plane {
             host: Namespace::current()
                 .map_err(PlaneError::of("the host's network is not known"))?,
             folder: folder.to_owned(),
+            own_folder: None,
             journal: Journal::open()?,
         })
+    }
+
+    /// As [`Plane::new`]; reserves and makes that folder, which goes with the routers. Of
+    /// two who want the same folder one has it, and the other makes nothing.
+    ///
+    /// # Errors
+    /// [`PlaneError::Held`] where a living program has it.
+    pub fn owning(folder: &Path) -> Result<Self, PlaneError> {
+        let mut plane = Self::new(folder)?;
+        let path = folder.to_owned();
+        plane.own_folder = Some(plane.journal.record(Entry::Folder { path })?);
+        let made = std::fs::DirBuilder::new().mode(0o700).create(folder);
+        made.map_err(|error| PlaneError::Router {
+            what: format!("cannot make {}", folder.display()),
+            source: Failure::as_is(error),
+        })?;
+        Ok(plane)
     }
 
     /// Becomes what that plan asks for, by changing what differs; what was changed, in
@@ -78,7 +101,7 @@ impl Plane {
                 if let Err(worse) = self.change(&before) {
                     return Err(PlaneError::Router {
                         what: format!("{error}; what was before could not be restored either"),
-                        source: sys::failure::Failure::as_is(worse),
+                        source: Failure::as_is(worse),
                     });
                 }
                 Err(error)

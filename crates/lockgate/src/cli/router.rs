@@ -59,9 +59,12 @@ pub enum RouterCommand {
         /// Check the file and what it needs, and make nothing
         #[arg(long, conflicts_with = "foreground")]
         check: bool,
-        /// Stay until Ctrl-C or SIGTERM, and take them away then
+        /// Stay until Ctrl-C, SIGTERM or SIGHUP, and take them away then
         #[arg(long)]
         foreground: bool,
+        /// Once they are up, say everything to a file beside the socket
+        #[arg(long, hide = true, requires = "foreground")]
+        to_log: bool,
     },
     /// Take them away, with all that was made for them
     Down {

@@ -47,7 +47,7 @@ longer requests end with an error. What else is allowed is for front-ends that a
 Memory of guests is taken from memfd, tmpfs and hugetlbfs, sealed or not. Whoever takes
 it away while it is in use is cut off, and nobody else.
 
-SIGTERM and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
+SIGTERM, SIGHUP and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
 prints the counters. A thread that ends by itself ends all, with a failure: a service
 manager starts it again.";
 

@@ -4,19 +4,22 @@ mod desk;
 mod keeper;
 mod text;
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use forward::plane::{Plan, RouterShown};
+use forward::plane::{self, Holder, Plan, RouterShown};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cli::{RouterArguments, RouterCommand};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
+use crate::interrupt;
 use crate::measure;
 
 use desk::{Answer, Desk, Request};
@@ -26,6 +29,8 @@ const NAMESPACES: &str = "/run/netns";
 /// A program that was killed is gone by then.
 const DYING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
+/// What a program that does not start says is shorter.
+const SAID_BYTES_MAX: u64 = 1 << 20;
 
 pub fn router(arguments: &RouterArguments, console: &Console) -> Result<Exit, Failure> {
     match &arguments.command {
@@ -33,6 +38,7 @@ pub fn router(arguments: &RouterArguments, console: &Console) -> Result<Exit, Fa
             file,
             check,
             foreground,
+            to_log,
         } => {
             let plan = read(file)?;
             if *check {
@@ -42,7 +48,7 @@ pub fn router(arguments: &RouterArguments, console: &Console) -> Result<Exit, Fa
             need_root()?;
             let desk = Desk::of(file)?;
             if *foreground {
-                return keeper::keep(&desk, &plan, console);
+                return keeper::keep(&desk, &plan, *to_log, console);
             }
             up(&desk, &plan, console)
         }
@@ -154,42 +160,14 @@ fn told(changes: &[String], console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Starts a program that keeps them, and waits until they are up.
+/// Starts a program that keeps them, and waits until they are up. It is one of its own:
+/// neither the end of a terminal nor a Ctrl-C there reaches it.
 fn up(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
-    if desk.is_kept() {
-        return Err(Failure::new(
-            Exit::Failed,
-            format!(
-                "the routers of {} are up; `lockgate router reload` changes what differs, `down` takes them away",
-                desk.file().display()
-            ),
-        ));
-    }
-    measure::sweep(console);
-    let log = File::create(desk.log())
-        .with_context(|| format!("cannot write {}", desk.log().display()))
-        .or_failed()?;
-    let program = std::env::current_exe().or_failed()?;
-    let mut command = Command::new(program);
-    command
-        .args(["router", "up", "--foreground"])
-        .arg(desk.file())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .current_dir("/")
-        // Ctrl-C here is not for it.
-        .process_group(0);
-    let mut child = command
-        .spawn()
-        .context("cannot start the program that keeps routers")
-        .or_failed()?;
-    let mut said = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        // Until it is up, or its end.
-        BufReader::new(stdout).read_line(&mut said).or_failed()?;
-    }
-    if said.trim() == keeper::UP {
+    let stop = interrupt::flag().or_failed()?;
+    let mut starting = Starting::begin(desk, console.is_quiet())?;
+    let is_up = starting.is_up(&stop);
+    if is_up && !starting.is_told {
+        console.relay(&starting.said());
         console.print(&text::plan(plan))?;
         console.print(&text::up(plan))?;
         if let Answer::Shown(routers) = desk.ask(Request::Show)? {
@@ -200,15 +178,94 @@ fn up(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Ok);
     }
-    let ended = child.wait().or_failed()?;
-    let said = std::fs::read_to_string(desk.log()).unwrap_or_default();
+    let ended = starting.child.wait().or_failed()?;
+    let said = starting.said();
+    // Its last words are why.
+    let (before, reason) = match said.find("error:") {
+        Some(at) => said.split_at(at),
+        None => (&*said, ""),
+    };
+    console.relay(before);
     let exit = match ended.code() {
+        Some(0 | 130) if starting.is_told => return Ok(Exit::Interrupted),
         Some(2) => Exit::Usage,
         Some(4) => Exit::Missing,
         _ => Exit::Failed,
     };
-    let reason = said.trim().trim_start_matches("error:").trim();
-    Err(Failure::new(exit, reason.to_owned()))
+    let reason = match reason.trim_start_matches("error:").trim() {
+        "" => format!("the program that keeps routers ended: {ended}"),
+        reason => reason.to_owned(),
+    };
+    Err(Failure::new(exit, reason))
+}
+
+/// The program that keeps routers, until they are up.
+struct Starting {
+    child: Child,
+    first_line: Receiver<String>,
+    said: Option<JoinHandle<String>>,
+    /// To end.
+    is_told: bool,
+}
+
+impl Starting {
+    fn begin(desk: &Desk, is_quiet: bool) -> Result<Self, Failure> {
+        let mut command = Command::new(std::env::current_exe().or_failed()?);
+        command
+            .args(is_quiet.then_some("--quiet"))
+            .args(["router", "up", "--foreground", "--to-log"])
+            .arg(desk.file())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .current_dir("/");
+        sys::process::detach(&mut command);
+        let mut child = command
+            .spawn()
+            .context("cannot start the program that keeps routers")
+            .or_failed()?;
+        let pipes = child.stdout.take().zip(child.stderr.take());
+        let (output, errors) = pipes.expect("both are piped");
+        let (line_to, first_line) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let _ = BufReader::new(output.take(SAID_BYTES_MAX)).read_line(&mut line);
+            let _ = line_to.send(line);
+        });
+        let said = std::thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = errors.take(SAID_BYTES_MAX).read_to_end(&mut said);
+            String::from_utf8_lossy(&said).into_owned()
+        });
+        Ok(Self {
+            child,
+            first_line,
+            said: Some(said),
+            is_told: false,
+        })
+    }
+
+    /// Once it says so, or has ended; where `stop` comes first it is told to end.
+    fn is_up(&mut self, stop: &AtomicBool) -> bool {
+        loop {
+            match self.first_line.recv_timeout(LOOK) {
+                Ok(line) => return line.trim() == keeper::UP,
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if stop.load(Ordering::Relaxed) && !self.is_told {
+                self.is_told = true;
+                // It is waited for later: the number is its own.
+                let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            }
+        }
+    }
+
+    /// What it said on stderr, until it was up or ended.
+    fn said(&mut self) -> String {
+        let said = self.said.take().map(JoinHandle::join);
+        said.and_then(Result::ok).unwrap_or_default()
+    }
 }
 
 fn down(desk: &Desk, console: &Console) -> Result<Exit, Failure> {
@@ -227,31 +284,67 @@ fn down(desk: &Desk, console: &Console) -> Result<Exit, Failure> {
         }
     }
     // What a killed one left. One that is just dying still holds it.
-    let left = || {
-        let mut names = plan.routers.keys();
-        names.find(|name| {
-            Path::new(NAMESPACES)
-                .join(format!("lockgate-{name}"))
-                .exists()
-        })
-    };
     let deadline = Instant::now() + DYING;
-    loop {
+    let others = loop {
         measure::sweep(console);
-        match left() {
-            None => break,
-            Some(name) if Instant::now() > deadline => {
-                return Err(Failure::new(
-                    Exit::Failed,
-                    format!(
-                        "the namespace lockgate-{name} stays: another file's router, or somebody else's; 'ip netns delete lockgate-{name}' removes it"
-                    ),
-                ));
+        match left(desk, &plan)? {
+            Left::Nothing { others } => break others,
+            Left::Stays(what) if Instant::now() > deadline => {
+                return Err(Failure::new(Exit::Failed, what));
             }
-            Some(_) => std::thread::sleep(LOOK),
+            Left::Stays(_) => std::thread::sleep(LOOK),
         }
-    }
-    desk.tidy();
+    };
+    others.iter().for_each(|other| console.notice(other));
     console.notice("they are not up; nothing of them is left");
     Ok(Exit::Ok)
+}
+
+enum Left {
+    Nothing {
+        /// What stays, being another file's.
+        others: Vec<String>,
+    },
+    /// And why.
+    Stays(String),
+}
+
+fn left(desk: &Desk, plan: &Plan) -> Result<Left, Failure> {
+    let file = desk.file().display();
+    let folder = desk.folder();
+    if let Some(by) = plane::holder_of_folder(&folder).or_failed()? {
+        return Ok(Left::Stays(format!(
+            "the routers of {file} are just coming or going: they are kept by {by}; try again, or end it"
+        )));
+    }
+    if folder.exists() {
+        let folder = folder.display();
+        return Ok(Left::Stays(format!(
+            "{folder} stays: no journal names it; 'rm -r {folder}' removes it"
+        )));
+    }
+    let mut others = Vec::new();
+    for name in plan.routers.keys() {
+        let namespace = format!("lockgate-{name}");
+        if !Path::new(NAMESPACES).join(&namespace).exists() {
+            continue;
+        }
+        match plane::holder_of_router(name).or_failed()? {
+            Some(Holder::Process(number)) => others.push(format!(
+                "the namespace {namespace} stays: it is not of {file}, but of the process {number}"
+            )),
+            Some(Holder::Ending) => {
+                return Ok(Left::Stays(format!(
+                    "the namespace {namespace} is held by {}",
+                    Holder::Ending
+                )));
+            }
+            None => {
+                return Ok(Left::Stays(format!(
+                    "the namespace {namespace} stays: no program that runs made it; 'ip netns delete {namespace}' removes it"
+                )));
+            }
+        }
+    }
+    Ok(Left::Nothing { others })
 }

@@ -49,7 +49,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).or_failed()?;
     let server = Server::start(served, console)?;
-    console.notice("serving; SIGUSR1 prints the counters, SIGTERM or Ctrl-C ends");
+    console.notice("serving; SIGUSR1 prints the counters, SIGTERM, SIGHUP or Ctrl-C ends");
     let mut failure = None;
     while failure.is_none() && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);

@@ -1,9 +1,9 @@
 //! Controllers of version 2, switched on for the groups below a root as long as
 //! one of ours needs them.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::FlockOperation;
@@ -21,8 +21,14 @@ pub(super) fn turn() -> io::Result<Locked> {
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    // Nobody but root can open it, and so hold us up.
-    let file = File::open(folder)?;
+    // Nobody but root can open it, and so hold us up. The folder's own lock is for
+    // those who write journals, as we do meanwhile.
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join("controllers.lock"))?;
     Ok(Locked::lock(file, FlockOperation::LockExclusive)?)
 }
 

@@ -1,30 +1,41 @@
 //! What outlives a process, written down before it is made: one file an owner
 //! under `/run/lockgate`, locked (flock(2)) for as long as the owner lives.
 //!
-//! A file is lines of JSON, each one change: an entry with its number, or a
-//! number whose entry is gone; a number that comes again has a new entry. Whoever can lock a file has found a dead owner,
-//! and undoes what it left: [`sweep()`].
+//! A file is lines, each one change with its length and checksum: an entry with its
+//! number, or a number whose entry is gone; a number that comes again has a new entry.
+//! Whoever can lock a file has found a dead owner, and undoes what it left: [`sweep()`].
+//!
+//! An entry reserves what it names: no other living owner can journal the same, and a
+//! sweep removes nothing that a living owner's journal names, whatever others say.
 
+mod claim;
 mod entry;
+mod line;
 mod loans;
+mod owners;
 mod sweep;
 mod undo;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
+use claim::Claim;
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
+use line::Line;
+pub use line::{Left, left_in};
 pub(crate) use loans::Loans;
-pub use sweep::{Left, Swept, left_in, sweep, sweep_folder};
+pub use owners::{Holder, holder};
+use owners::{Owners, turn};
+pub use sweep::{Swept, sweep, sweep_folder};
 pub(crate) use undo::cgroup::threads_inside;
 pub(crate) use undo::process::{self, is_kernel_thread, process_of};
 
@@ -33,10 +44,6 @@ use crate::tag::Tag;
 /// Where journals lie: root's own folder, gone with the next boot, as everything that
 /// they name.
 pub const FOLDER: &str = "/run/lockgate";
-
-/// The longest line that is written and read, bytes: a device with a thousand
-/// settings has a tenth of it.
-const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Why the journal cannot be written; nothing may be created then.
 #[derive(Debug, thiserror::Error)]
@@ -54,19 +61,30 @@ pub enum JournalError {
         mode: u32,
         owner: u32,
     },
+    #[error(
+        "another program has held {} for {} s; 'fuser -v' names it: end it", folder.display(), waited.as_secs()
+    )]
+    Busy { folder: PathBuf, waited: Duration },
+    /// A living owner's journal, without which nothing can be told apart.
+    #[error("cannot read the journal {} of a program that runs; look at it", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Another living owner has it.
+    #[error("{what} is held by {by}")]
+    Held { what: String, by: Holder },
+    #[error(
+        "{what} is there already, and no program that runs has made it; remove it, or choose another name"
+    )]
+    Exists { what: String },
     #[error("cannot write the journal {}; make room on its file system", path.display())]
     Write {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Line {
-    Made { number: u64, entry: Entry },
-    Gone { number: u64 },
 }
 
 /// One owner's journal. Clones are the same journal; when the last one is dropped,
@@ -121,12 +139,15 @@ impl Journal {
         }
     }
 
-    /// Journals what is about to be made, and returns the record that undoes it when
-    /// dropped. An entry whose thing is never made does no harm.
+    /// Reserves and journals what is about to be made, and returns the record that undoes
+    /// it when dropped. An entry whose thing is never made does no harm.
     ///
     /// # Errors
-    /// [`JournalError::Write`]: make nothing then.
+    /// Make nothing then: [`JournalError::Write`]; [`JournalError::Held`] and
+    /// [`JournalError::Exists`] where it is not ours to make.
     pub fn record(&self, entry: Entry) -> Result<Record, JournalError> {
+        // Until it is written: of two who want the same only one finds it free.
+        let _turn = self.reserve(&entry)?;
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.next;
         self.0.write(&mut state.file, number, &entry)?;
@@ -138,12 +159,34 @@ impl Journal {
         })
     }
 
+    fn reserve(&self, entry: &Entry) -> Result<Option<Locked>, JournalError> {
+        if !entry.is_exclusive() {
+            return Ok(None);
+        }
+        let folder = self.0.path.parent().expect("it is in a folder");
+        let turn = turn(folder)?;
+        let owners = Owners::in_folder(folder, Some(&self.0.path))?;
+        // Of its own it may have parts: a container in a folder.
+        let mut own = self.entries().into_iter();
+        let is_own = own.any(|own| entry.against(&own) == Claim::Theirs);
+        let this = || Holder::Process(std::process::id().cast_signed());
+        if let Some(by) = owners.holder(entry).or_else(|| is_own.then(this)) {
+            let what = entry.to_string();
+            return Err(JournalError::Held { what, by });
+        }
+        if entry.is_there() {
+            let what = entry.to_string();
+            return Err(JournalError::Exists { what });
+        }
+        Ok(Some(turn))
+    }
+
     /// Entries of this journal and all others in its folder, of dead owners too.
     /// Journals that cannot be read are left out.
     pub(crate) fn neighbours(&self) -> Vec<Entry> {
         let files = self.0.path.parent().map(std::fs::read_dir);
         let files = files.into_iter().flatten().flatten().flatten();
-        let texts = files.filter_map(|file| sweep::read(&mut File::open(file.path()).ok()?).ok());
+        let texts = files.filter_map(|file| line::read(&mut File::open(file.path()).ok()?).ok());
         texts.flat_map(|text| left_in(&text).entries).collect()
     }
 
@@ -192,12 +235,12 @@ impl Drop for Record {
 impl Inner {
     fn write(&self, file: &mut Locked, number: u64, entry: &Entry) -> Result<(), JournalError> {
         let entry = entry.clone();
-        write_line(&mut file.0, &Line::Made { number, entry }).map_err(|source| {
-            JournalError::Write {
+        let line = Line::Made { number, entry };
+        line.write(&mut file.0)
+            .map_err(|source| JournalError::Write {
                 path: self.path.clone(),
                 source,
-            }
-        })
+            })
     }
 
     fn undo(&self, number: u64) -> Result<(), UndoError> {
@@ -231,10 +274,15 @@ impl Inner {
 
     fn strike(&self, number: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.entries.remove(&number).is_some() {
-            // A line too many in the file is no harm: undoing twice is none.
-            let _ = write_line(&mut state.file.0, &Line::Gone { number });
+        if state.entries.remove(&number).is_none() {
+            return;
         }
+        // A line too many in the file is no harm: undoing twice is none. A file that
+        // names nothing any more begins anew, also where its disk is full.
+        let _ = match state.entries.is_empty() {
+            true => state.file.0.set_len(0),
+            false => Line::Gone { number }.write(&mut state.file.0),
+        };
     }
 }
 
@@ -251,20 +299,6 @@ impl Drop for Inner {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-/// One write, so that a crash leaves whole lines, or half of the last.
-fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    if text.len() > LINE_BYTES_MAX {
-        let reason = format!(
-            "a line has {} bytes, at most {LINE_BYTES_MAX} are read",
-            text.len()
-        );
-        return Err(io::Error::other(reason));
-    }
-    text.push(b'\n');
-    file.write_all(&text)
 }
 
 /// A journal's file while it is locked. It is unlocked explicitly: a child that

@@ -134,6 +134,23 @@ impl Namespace {
         sys::process::spawn_inside(command, namespace)
     }
 
+    /// As [`Namespace::spawn_process`], journalled before its program begins.
+    ///
+    /// # Errors
+    /// Those of the start, and of the journal: then nothing was started.
+    pub fn spawn_journalled(
+        &self,
+        journal: &Journal,
+        command: Command,
+    ) -> io::Result<(Child, Record)> {
+        let namespace = OwnedFd::from(self.0.file.try_clone()?);
+        let told = |number: u32| {
+            let entry = Entry::process(number.cast_signed())?;
+            journal.record(entry).map_err(io::Error::other)
+        };
+        sys::process::spawn_inside_told(command, namespace, told)
+    }
+
     /// A netlink socket inside, for links, addresses and routes. As long as it is
     /// open, the namespace lives, even without a name.
     pub fn netlink(&self) -> Result<Netlink, NetlinkError> {

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -56,13 +55,13 @@ pub(super) fn launch(
     ];
     mappings.extend(incoming.map(|stream| given(stream, INCOMING_FD)));
     let mut command = Command::new(program);
+    // Before the mapping, whose closure comes later.
+    sys::process::close_on_exec(&mut command);
     command
         .args(start.arguments())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(errors_there)
-        // The terminal's Ctrl-C is for us: QEMU ends when we do.
-        .process_group(0)
         .fd_mappings(mappings)
         .map_err(io::Error::other)?;
     let (process, watcher) = Process::start(command, deadline)?;

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -172,6 +171,7 @@ fn spawn(
     let (console, _) = UnixStream::pair()?;
     let (errors, errors_there) = io::pipe()?;
     let mut command = Command::new(&qemu.program);
+    sys::process::close_on_exec(&mut command);
     command
         .args(["-nodefaults", "-no-user-config", "-S", "-display", "none"])
         .args(["-machine", "q35", "-m", "16M", "-accel", accelerator.name()])
@@ -181,7 +181,6 @@ fn spawn(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(errors_there)
-        .process_group(0)
         .fd_mappings(vec![given(qmp_there, QMP_FD)])
         .map_err(io::Error::other)?;
     let (process, watcher) = Process::start(command, Instant::now() + LIMIT)?;

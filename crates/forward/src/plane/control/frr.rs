@@ -95,7 +95,6 @@ pub(super) fn start(
     let record = journal.record(Entry::Folder {
         path: folder.clone(),
     })?;
-    let _ = std::fs::remove_dir_all(&folder);
     let (user, group) = user()?;
     let made = std::fs::DirBuilder::new()
         .mode(0o750)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use net::journal::{Entry, Record};
+use net::journal::Record;
 use net::{Journal, Namespace};
 use rustix::process::{Pid, Signal, kill_process};
 use sys::failure::Failure;
@@ -134,11 +134,9 @@ impl Program {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        let child = namespace
-            .spawn_process(command)
+        let (child, record) = namespace
+            .spawn_journalled(journal, command)
             .map_err(failed(format!("cannot start {name}")))?;
-        let entry = Entry::process(child.id().cast_signed());
-        let record = journal.record(entry.map_err(failed(format!("cannot find {name}")))?)?;
         Ok(Self {
             name,
             child,

@@ -1,4 +1,5 @@
-//! Where the program that keeps routers is asked: a socket beside the journals.
+//! Where the program that keeps routers is asked: a folder of a file's, beside the
+//! journals. The program reserves it, and it goes with the routers.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -14,7 +15,9 @@ use crate::exit::{Exit, Failure, OrExit};
 
 /// Only root may enter it.
 const FOLDER: &str = "/run/lockgate";
-/// The extension of a link to the file.
+/// How names of those folders begin.
+const BEGIN: &str = "lockgate-router-";
+/// A link to the file.
 const FILE: &str = "file";
 /// An answer takes as long as a reload: bird, and reading a million routes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -58,7 +61,7 @@ impl Answer {
 /// Of the routers of a file.
 pub struct Desk {
     file: PathBuf,
-    base: PathBuf,
+    folder: PathBuf,
 }
 
 impl Desk {
@@ -74,10 +77,10 @@ impl Desk {
                     .or_failed();
             }
         };
-        let of = |path: PathBuf| {
-            let file = std::fs::read_link(&path).ok()?;
-            let base = path.with_extension("");
-            (path.extension()? == FILE).then_some(Self { file, base })
+        let of = |folder: PathBuf| {
+            let name = folder.file_name()?.to_str()?;
+            let file = std::fs::read_link(folder.join(FILE)).ok()?;
+            name.starts_with(BEGIN).then_some(Self { file, folder })
         };
         let mut all: Vec<_> = entries.filter_map(|entry| of(entry.path())).collect();
         all.sort_by(|one, other| one.file.cmp(&other.file));
@@ -102,35 +105,33 @@ impl Desk {
         let plain: String = stem
             .chars()
             .filter(|letter| letter.is_ascii_alphanumeric() || "-_".contains(*letter))
-            .take(32)
+            .take(24)
             .collect();
         let digest = digest(path.as_os_str().as_encoded_bytes());
-        let base = Path::new(FOLDER).join(format!("router-{plain}-{digest:08x}"));
-        Ok(Self { file: path, base })
+        let folder = Path::new(FOLDER).join(format!("{BEGIN}{plain}-{digest:08x}"));
+        Ok(Self { file: path, folder })
     }
 
     pub fn file(&self) -> &Path {
         &self.file
     }
 
+    /// For sockets of control planes, too.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
     pub fn socket(&self) -> PathBuf {
-        self.base.with_extension("sock")
+        self.folder.join("sock")
     }
 
     pub fn log(&self) -> PathBuf {
-        self.base.with_extension("log")
+        self.folder.join("log")
     }
 
     /// Whose routers they are, for who does not name the file.
     pub fn sign(&self) -> std::io::Result<()> {
-        let sign = self.base.with_extension(FILE);
-        let _ = std::fs::remove_file(&sign);
-        std::os::unix::fs::symlink(&self.file, sign)
-    }
-
-    /// For sockets of control planes.
-    pub fn folder(&self) -> PathBuf {
-        self.base.with_extension("d")
+        std::os::unix::fs::symlink(&self.file, self.folder.join(FILE))
     }
 
     pub fn is_kept(&self) -> bool {
@@ -181,10 +182,10 @@ impl Desk {
             .or_failed()
     }
 
-    /// After it has said that it ends: its files go last.
+    /// After it has said that it ends: its folder goes last.
     pub fn wait_until_gone(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
-        while self.socket().exists() {
+        while self.folder.exists() {
             if Instant::now() > deadline {
                 return Err(Failure::new(
                     Exit::Failed,
@@ -197,14 +198,6 @@ impl Desk {
             std::thread::sleep(LOOK);
         }
         Ok(())
-    }
-
-    pub fn tidy(&self) {
-        let _ = std::fs::remove_file(self.log());
-        let _ = std::fs::remove_dir_all(self.folder());
-        let _ = std::fs::remove_file(self.base.with_extension(FILE));
-        // Who waits for the end looks for this one.
-        let _ = std::fs::remove_file(self.socket());
     }
 }
 

@@ -4,35 +4,39 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use forward::plane::{Plan, Plane, PlaneError};
+use forward::plane::{Holder, Plan, Plane, PlaneError};
 use sys::failure::with_causes;
 
 use super::desk::{Answer, Desk, LINE_BYTES_MAX, Request};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::interrupt;
+use crate::measure;
 
 /// What it says when they are up.
 pub const UP: &str = "up";
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);
+/// A sweep of what a killed program left takes seconds, with a container in it.
+const ENDING: Duration = Duration::from_secs(20);
 /// Who asks is a program: it writes at once.
 const ASK_WAIT: Duration = Duration::from_secs(2);
 
-pub fn keep(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure> {
+/// One path for a program of a shell's, of systemd's and of `up`: what a killed one left
+/// is swept, the file's folder is reserved, and then all is made. However it ends, all of
+/// it goes.
+pub fn keep(desk: &Desk, plan: &Plan, to_log: bool, console: &Console) -> Result<Exit, Failure> {
     let stop = interrupt::flag().or_failed()?;
-    let folder = desk.folder();
-    std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make {}", folder.display()))
-        .or_failed()?;
-    let mut plane = Plane::new(&folder).map_err(failure)?;
+    let mut plane = reserve(desk, &stop, console)?;
     plane.become_(plan).map_err(failure)?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
     let socket = desk.socket();
-    let _ = std::fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .with_context(|| format!("cannot listen at {}", socket.display()))
@@ -40,11 +44,45 @@ pub fn keep(desk: &Desk, plan: &Plan, console: &Console) -> Result<Exit, Failure
     desk.sign()
         .with_context(|| format!("cannot make a link beside {}", socket.display()))
         .or_failed()?;
+    if to_log {
+        say_to(&desk.log())
+            .with_context(|| format!("cannot write {}", desk.log().display()))
+            .or_failed()?;
+    }
     console.print(&format!("{UP}\n"))?;
     serve(desk, &mut plane, &listener, &stop);
-    drop(plane);
-    desk.tidy();
     Ok(Exit::Ok)
+}
+
+/// Sweeps, and waits for a killed one that is not gone yet.
+fn reserve(desk: &Desk, stop: &AtomicBool, console: &Console) -> Result<Plane, Failure> {
+    let deadline = Instant::now() + ENDING;
+    loop {
+        measure::sweep(console);
+        match Plane::owning(&desk.folder()) {
+            Err(PlaneError::Held {
+                by: Holder::Ending, ..
+            }) if Instant::now() < deadline && !stop.load(Ordering::Relaxed) => {
+                std::thread::sleep(LOOK);
+            }
+            Err(PlaneError::Held { by, .. }) => {
+                return Err(Failure::new(
+                    Exit::Failed,
+                    format!(
+                        "the routers of {} are up, or are just coming or going: they are kept by {by}; `lockgate router reload` changes what differs, `down` takes them away",
+                        desk.file().display()
+                    ),
+                ));
+            }
+            other => return other.map_err(failure),
+        }
+    }
+}
+
+/// Who started this listens until they are up, and then goes.
+fn say_to(log: &Path) -> std::io::Result<()> {
+    let log = std::fs::File::create(log)?;
+    Ok(rustix::stdio::dup2_stderr(log)?)
 }
 
 fn serve(desk: &Desk, plane: &mut Plane, listener: &UnixListener, stop: &AtomicBool) {

@@ -1,4 +1,4 @@
-//! Ctrl-C while a guest runs.
+//! Ctrl-C, SIGTERM and SIGHUP while a guest runs.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -9,6 +9,7 @@ use super::{LOOK_EVERY, UNDO_WAIT};
 
 /// Fields of `/proc/PID/stat`, proc(5).
 const STATE: usize = 3;
+const PARENT: usize = 4;
 const FLAGS: usize = 9;
 pub const NICE: usize = 19;
 const STARTED: usize = 22;
@@ -68,6 +69,15 @@ pub fn end(pid: i32, started: u64) -> io::Result<()> {
         std::thread::sleep(LOOK_EVERY);
     }
     Ok(())
+}
+
+/// Whether there is one of that number that has not ended.
+pub fn is_alive(pid: i32) -> bool {
+    field(pid, STATE).is_ok_and(|state| state != "Z")
+}
+
+pub fn parent_of(pid: i32) -> Option<i32> {
+    field(pid, PARENT).ok()?.parse().ok()
 }
 
 fn is_zombie(pid: i32) -> bool {
