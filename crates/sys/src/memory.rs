@@ -415,8 +415,9 @@ mod tests {
 
     /// Memory without one seal, and its file.
     fn unsealed(len: usize) -> (Mapping, OwnedFd) {
-        let memory = super::unsealed(len).unwrap();
-        (Mapping::shared(memory.as_fd(), len).unwrap(), memory)
+        let memory = super::unsealed(len).expect("a file in memory");
+        let mapping = Mapping::shared(memory.as_fd(), len).expect("it is mapped");
+        (mapping, memory)
     }
 
     #[test]
@@ -479,7 +480,7 @@ mod tests {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB;
         let huge = match rustix::fs::memfd_create(c"lockgate-huge", flags) {
             Ok(huge) => huge,
-            Err(error) => return testing::skipped(&format!("no huge pages: {error}")),
+            Err(error) => return testing::skipped(format!("no huge pages: {error}")),
         };
         let bytes = 64 << 30;
         rustix::fs::ftruncate(&huge, bytes as u64).unwrap();
@@ -525,7 +526,7 @@ mod tests {
             };
             if !mounted {
                 let error = io::Error::last_os_error();
-                return testing::skipped(&format!("no mount here: {error}"));
+                return testing::skipped(format!("no mount here: {error}"));
             }
             let file = std::fs::File::options()
                 .read(true)
@@ -554,7 +555,7 @@ mod tests {
         // SAFETY: a page of this test's own.
         if unsafe { libc::madvise(address, PAGE_BYTES, libc::MADV_HWPOISON) } != 0 {
             let error = io::Error::last_os_error();
-            return testing::left_out(&format!("pages cannot be poisoned here: {error}"));
+            return testing::left_out(format!("pages cannot be poisoned here: {error}"));
         }
         mapping.read(0, &mut [0; 8]).unwrap();
         assert!(mapping.is_lost());

@@ -45,7 +45,7 @@ impl Nops {
 /// the counter, and `write(2)` waits. The kernel, which tells by it that a request of this
 /// ring is complete (`IORING_REGISTER_EVENTFD`), does not. The ring takes requests that do
 /// nothing, and no others.
-pub struct EventSignal(IoUring);
+pub struct EventSignal(Box<IoUring>);
 
 impl std::fmt::Debug for EventSignal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,7 +65,7 @@ impl EventSignal {
         let nops = Restriction::sqe_op(opcode::Nop::CODE);
         submitter.register_restrictions(&mut [nops])?;
         submitter.register_enable_rings()?;
-        Ok(Self(ring))
+        Ok(Self(Box::new(ring)))
     }
 
     /// Adds 1 to the counter, unless it is full: whoever reads it is told already.
@@ -103,7 +103,7 @@ mod tests {
         let event = Event::new().unwrap();
         let mut signal = match EventSignal::new(event.as_fd()) {
             Ok(signal) => signal,
-            Err(error) => return testing::skipped(&format!("io_uring is forbidden: {error}")),
+            Err(error) => return testing::skipped(format!("io_uring is forbidden: {error}")),
         };
         signal.signal().unwrap();
         signal.signal().unwrap();

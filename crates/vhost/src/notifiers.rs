@@ -268,7 +268,7 @@ mod tests {
         let mut count = [0; 8];
         testing::until(
             || {
-                let _ = rustix::io::read(&full_reader(&file), &mut count);
+                let _ = rustix::io::read(full_reader(&file), &mut count);
                 threads.running.load(Ordering::Relaxed)
             },
             |running| *running == 0,

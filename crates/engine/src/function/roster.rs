@@ -368,7 +368,7 @@ impl<R: Copy + Send> Roster<R> {
         let mut work_ns = 0;
         while (work_ns < BREATH_NS || into.requests.len() < width)
             && into.requests.len() < room
-            && !(is_solo && !into.requests.is_empty())
+            && (!is_solo || into.requests.is_empty())
             && let Some(visit) = self.schedule.begin()
         {
             let flow = self.flows[visit.flow as usize].as_mut();
