@@ -3,6 +3,7 @@
 
 mod attacks;
 mod common;
+mod descriptors;
 mod isolation;
 mod life;
 mod messages;
