@@ -39,7 +39,8 @@ impl Tag {
 
     /// The number of the process whose tag a text is.
     pub(crate) fn process_in(text: &str) -> Option<i32> {
-        let is_one = text.len() == PROCESS_LETTERS + COUNT_LETTERS && text.bytes().all(is_of_a_name);
+        let is_one =
+            text.len() == PROCESS_LETTERS + COUNT_LETTERS && text.bytes().all(is_of_a_name);
         let process = text.get(..PROCESS_LETTERS).filter(|_| is_one)?;
         i32::from_str_radix(process, 36).ok()
     }

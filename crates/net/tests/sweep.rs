@@ -334,7 +334,9 @@ fn a_name_has_one_owner() {
         };
         let records: Vec<_> = std::thread::scope(|scope| {
             let ask = &ask;
-            let asking = journals.iter().map(|journal| scope.spawn(move || ask(journal)));
+            let asking = journals
+                .iter()
+                .map(|journal| scope.spawn(move || ask(journal)));
             let asking: Vec<_> = asking.collect();
             asking.into_iter().map(|one| one.join().unwrap()).collect()
         });
@@ -344,7 +346,10 @@ fn a_name_has_one_owner() {
             let is_held = matches!(refused, JournalError::Held { by: one, .. } if *one == by);
             assert!(is_held, "{refused}");
             let said = refused.to_string();
-            assert!(said.contains("lockgate-one is held by the process"), "{said}");
+            assert!(
+                said.contains("lockgate-one is held by the process"),
+                "{said}"
+            );
         }
         assert_eq!(sweep_folder(folder.path()).unwrap().undone, []);
     }
@@ -367,9 +372,8 @@ fn a_journal_that_names_nothing_is_empty() {
         let journal = files.find(|file| file.file_type().unwrap().is_file());
         journal.unwrap().metadata().unwrap().len()
     };
-    let [one, other] = ["lockgate-a", "lockgate-b"].map(|name| {
-        made_folder(&journal, &folder.path().join(name))
-    });
+    let [one, other] =
+        ["lockgate-a", "lockgate-b"].map(|name| made_folder(&journal, &folder.path().join(name)));
     drop(one);
     assert!(bytes() > 0);
     drop(other);

@@ -34,9 +34,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8], durable: bool) -> io::Result<
 pub fn check_writable(path: &Path) -> io::Result<()> {
     match destination(path)? {
         Destination::InPlace => open_in_place(path).map(drop),
-        Destination::Replaced(path) => {
-            Pending::with_mode(&path, READABLE).map(drop)
-        }
+        Destination::Replaced(path) => Pending::with_mode(&path, READABLE).map(drop),
     }
 }
 

@@ -354,7 +354,9 @@ mod tests {
         let script = format!("cut -d ' ' -f 6,7 /proc/$$/stat; echo $$; ls /proc/$$/fd/{number}");
         let ask = |is_detached: bool| {
             let mut command = Command::new("sh");
-            command.args(["-c", &script]).stdin(std::process::Stdio::null());
+            command
+                .args(["-c", &script])
+                .stdin(std::process::Stdio::null());
             if is_detached {
                 detach(&mut command);
             }

@@ -175,22 +175,62 @@ mod tests {
             (namespace("lockgate-a"), namespace("lockgate-b"), Free),
             (namespace("lockgate-a"), device("eth1", "lockgate-a"), Waits),
             (device("eth1", "lockgate-a"), namespace("lockgate-a"), Waits),
-            (device("eth1", "lockgate-a"), device("eth1", "lockgate-b"), Waits),
-            (device("eth1", "lockgate-a"), device("eth2", "lockgate-a"), Free),
+            (
+                device("eth1", "lockgate-a"),
+                device("eth1", "lockgate-b"),
+                Waits,
+            ),
+            (
+                device("eth1", "lockgate-a"),
+                device("eth2", "lockgate-a"),
+                Free,
+            ),
             (folder("/r/lockgate-a"), folder("/r/lockgate-a"), Theirs),
             (folder("/r/lockgate-a"), folder("/r/lockgate-ab"), Free),
-            (folder("/r/lockgate-a"), folder("/r/lockgate-a/lockgate-b"), Waits),
-            (folder("/r/lockgate-a/lockgate-b"), folder("/r/lockgate-a"), Waits),
+            (
+                folder("/r/lockgate-a"),
+                folder("/r/lockgate-a/lockgate-b"),
+                Waits,
+            ),
+            (
+                folder("/r/lockgate-a/lockgate-b"),
+                folder("/r/lockgate-a"),
+                Waits,
+            ),
             (folder("/r/lockgate-a"), mount("/r/lockgate-a/usr"), Waits),
             (mount("/r/lockgate-a/usr"), folder("/r/lockgate-a"), Waits),
-            (folder("/r/lockgate-a"), container("lockgate-c", "/r/lockgate-a"), Waits),
-            (group("/sys/fs/cgroup/lockgate-a"), group("/sys/fs/cgroup/lockgate-a"), Theirs),
-            (group("/g/lockgate-a"), group("/g/lockgate-a/lockgate-b"), Waits),
-            (group("/g/lockgate-a/lockgate-b"), group("/g/lockgate-a"), Free),
+            (
+                folder("/r/lockgate-a"),
+                container("lockgate-c", "/r/lockgate-a"),
+                Waits,
+            ),
+            (
+                group("/sys/fs/cgroup/lockgate-a"),
+                group("/sys/fs/cgroup/lockgate-a"),
+                Theirs,
+            ),
+            (
+                group("/g/lockgate-a"),
+                group("/g/lockgate-a/lockgate-b"),
+                Waits,
+            ),
+            (
+                group("/g/lockgate-a/lockgate-b"),
+                group("/g/lockgate-a"),
+                Free,
+            ),
             (process(7, 1), process(7, 1), Theirs),
             (process(7, 1), process(7, 2), Free),
-            (container("lockgate-c", "/r"), container("lockgate-c", "/r"), Theirs),
-            (container("lockgate-c", "/r"), container("lockgate-c", "/q"), Free),
+            (
+                container("lockgate-c", "/r"),
+                container("lockgate-c", "/r"),
+                Theirs,
+            ),
+            (
+                container("lockgate-c", "/r"),
+                container("lockgate-c", "/q"),
+                Free,
+            ),
         ];
         for (own, theirs, wanted) in rows {
             assert_eq!(own.against(&theirs), wanted, "{own} against {theirs}");

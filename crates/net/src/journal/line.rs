@@ -230,7 +230,13 @@ mod tests {
     fn lines_without_checksums_are_read_and_the_next_after_a_cut_one_is_found() {
         let first = br#"{"made":{"number":0,"entry":{"kind":"link","name":"lga"}}}"#;
         let next = br#"{"made":{"number":1,"entry":{"kind":"link","name":"lgb"}}}"#;
-        let text = [&first[..], b"\n", next, b"\n{\"gone\":{\"number\":0}}\nnonsense\n", first];
+        let text = [
+            &first[..],
+            b"\n",
+            next,
+            b"\n{\"gone\":{\"number\":0}}\nnonsense\n",
+            first,
+        ];
         let left = left_in(&text.concat());
         assert_eq!(left.entries, [link("lgb")]);
         assert_eq!(damaged(&left), [4]);

@@ -27,9 +27,9 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
+use claim::Claim;
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
-use claim::Claim;
 use line::Line;
 pub use line::{Left, left_in};
 pub(crate) use loans::Loans;
@@ -64,10 +64,7 @@ pub enum JournalError {
     #[error(
         "another program has held {} for {} s; 'fuser -v' names it: end it", folder.display(), waited.as_secs()
     )]
-    Busy {
-        folder: PathBuf,
-        waited: Duration,
-    },
+    Busy { folder: PathBuf, waited: Duration },
     /// A living owner's journal, without which nothing can be told apart.
     #[error("cannot read the journal {} of a program that runs; look at it", path.display())]
     Unreadable {

@@ -7,9 +7,7 @@ use sys::failure::Failure;
 
 use super::claim::Claim;
 use super::owners::{Owners, turn};
-use super::{
-    Entry, FOLDER, JournalError, Line, Locked, UndoError, check_folder, left_in, line,
-};
+use super::{Entry, FOLDER, JournalError, Line, Locked, UndoError, check_folder, left_in, line};
 use crate::namespace::Namespace;
 
 #[derive(Debug, Default)]

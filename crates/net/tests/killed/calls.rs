@@ -66,9 +66,8 @@ fn kills_at(number: usize, value: &str, folder: &Path) -> bool {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut lines = lines.map_while(Result::ok);
     assert!(lines.any(|line| line == "ready"), "it is not ready");
-    let options = Options::PTRACE_O_TRACESYSGOOD
-        | Options::PTRACE_O_TRACECLONE
-        | Options::PTRACE_O_EXITKILL;
+    let options =
+        Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_TRACECLONE | Options::PTRACE_O_EXITKILL;
     for thread in std::fs::read_dir(format!("/proc/{victim}/task")).unwrap() {
         let thread = thread.unwrap().file_name().into_string().unwrap();
         let thread = Pid::from_raw(thread.parse().unwrap());
@@ -128,9 +127,13 @@ fn at_each_system_call() {
     let value = format!("{}:{living}:{foreign}:{role}", folder.path().display());
     let torn = || {
         let made = ["/run/netns", folder.path().to_str().unwrap()];
-        let names = made.into_iter().flat_map(|one| std::fs::read_dir(one).unwrap());
+        let names = made
+            .into_iter()
+            .flat_map(|one| std::fs::read_dir(one).unwrap());
         let names = names.map(|one| one.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.ends_with(&role)).collect::<Vec<_>>()
+        names
+            .filter(|name| name.ends_with(&role))
+            .collect::<Vec<_>>()
     };
     let (mut calls, mut left) = (0, 0);
     while kills_at(calls, &value, folder.path()) {

@@ -23,7 +23,14 @@ fn on_pages(count: usize, body: impl Fn(&Path) + Send + Sync) {
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
             let options = format!("size={},mode=700", count * PAGE_BYTES);
             let options = Some(options.as_str());
-            mount(Some("none"), folder.path(), Some("tmpfs"), MsFlags::empty(), options).unwrap();
+            mount(
+                Some("none"),
+                folder.path(),
+                Some("tmpfs"),
+                MsFlags::empty(),
+                options,
+            )
+            .unwrap();
             body(folder.path());
         });
         inside

@@ -29,12 +29,7 @@ const ASK_WAIT: Duration = Duration::from_secs(2);
 /// One path for a program of a shell's, of systemd's and of `up`: what a killed one left
 /// is swept, the file's folder is reserved, and then all is made. However it ends, all of
 /// it goes.
-pub fn keep(
-    desk: &Desk,
-    plan: &Plan,
-    to_log: bool,
-    console: &Console,
-) -> Result<Exit, Failure> {
+pub fn keep(desk: &Desk, plan: &Plan, to_log: bool, console: &Console) -> Result<Exit, Failure> {
     let stop = interrupt::flag().or_failed()?;
     let mut plane = reserve(desk, &stop, console)?;
     plane.become_(plan).map_err(failure)?;
@@ -65,9 +60,9 @@ fn reserve(desk: &Desk, stop: &AtomicBool, console: &Console) -> Result<Plane, F
     loop {
         measure::sweep(console);
         match Plane::owning(&desk.folder()) {
-            Err(PlaneError::Held { by: Holder::Ending, .. })
-                if Instant::now() < deadline && !stop.load(Ordering::Relaxed) =>
-            {
+            Err(PlaneError::Held {
+                by: Holder::Ending, ..
+            }) if Instant::now() < deadline && !stop.load(Ordering::Relaxed) => {
                 std::thread::sleep(LOOK);
             }
             Err(PlaneError::Held { by, .. }) => {
