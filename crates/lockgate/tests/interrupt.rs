@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM on a real process that measures.
+//! Ctrl-C, SIGTERM and SIGHUP on a real process that measures.
 #![cfg(unix)]
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::common::{Desk, PATIENCE, words};
+use crate::common::{Desk, PATIENCE, with_default_signals, words};
 use trial::{Run, SectionState};
 
 /// A measurement of many short rounds that is interrupted.
@@ -27,9 +27,9 @@ impl Drop for Measuring {
 
 impl Measuring {
     fn start(desk: &Desk) -> Self {
-        let child = desk
-            .command()
-            .args(words(LONG))
+        let mut command = desk.command();
+        command.args(words(LONG));
+        let child = with_default_signals(&command)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -121,6 +121,13 @@ fn ctrl_c_keeps_what_was_measured() {
 fn sigterm_keeps_what_was_measured() {
     testing::timed(|| {
         ends_with_what_was_measured("-TERM");
+    });
+}
+
+#[test]
+fn sighup_keeps_what_was_measured() {
+    testing::timed(|| {
+        ends_with_what_was_measured("-HUP");
     });
 }
 

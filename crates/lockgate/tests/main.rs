@@ -5,6 +5,7 @@
 mod common;
 mod cpu;
 mod disk;
+mod ends;
 mod interrupt;
 mod output;
 mod quic;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use crate::common::Desk;
+use crate::common::{Desk, with_default_signals};
 use crate::vm::guests;
 
 /// The daemon, ours to end also when a test fails; and what it says.
@@ -21,9 +21,9 @@ impl Serving {
     /// One device at `vf.sock`, with these keys besides.
     fn start(desk: &Desk, keys: &str) -> Self {
         let file = desk.write("vf.toml", &file(desk, keys));
-        let mut child = desk
-            .command()
-            .args([Path::new("serve"), Path::new("--no-lines"), &file])
+        let mut command = desk.command();
+        command.args([Path::new("serve"), Path::new("--no-lines"), &file]);
+        let mut child = with_default_signals(&command)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -47,8 +47,12 @@ impl Serving {
     }
 
     /// Ends it as an operator does; what it said.
-    fn end(mut self) -> (String, String) {
-        self.signal("-TERM");
+    fn end(self) -> (String, String) {
+        self.end_by("-TERM")
+    }
+
+    fn end_by(mut self, signal: &str) -> (String, String) {
+        self.signal(signal);
         let mut texts = (String::new(), String::new());
         self.0
             .stdout
@@ -97,6 +101,17 @@ fn a_file_is_checked_and_what_qemu_and_libvirt_take_is_printed() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/one-vm.toml");
     desk.lockgate(&["serve", "--check", example.to_str().unwrap()])
         .ok();
+}
+
+#[test]
+fn no_socket_is_left_however_it_is_asked_to_end() {
+    let desk = Desk::new();
+    for signal in ["-HUP", "-TERM", "-INT"] {
+        let serving = Serving::start(&desk, "");
+        assert!(desk.path().join("vf.sock").exists());
+        serving.end_by(signal);
+        assert!(!desk.path().join("vf.sock").exists(), "{signal}");
+    }
 }
 
 /// The kernel's own test, then Lockgate's module, whose results are compared with those

@@ -7,8 +7,16 @@ use std::path::Path;
 fn calls(text: &str) -> BTreeSet<String> {
     // Own descriptors, or none.
     const OTHERS: [&str; 10] = [
-        "accept", "bind", "chmod", "chown", "fchmod", "listen", "socket_with", "geteuid",
-        "cmsg_space", "from_raw",
+        "accept",
+        "bind",
+        "chmod",
+        "chown",
+        "fchmod",
+        "listen",
+        "socket_with",
+        "geteuid",
+        "cmsg_space",
+        "from_raw",
     ];
     let text = text.split("#[cfg(test)]").next().unwrap();
     let mut found = BTreeSet::new();
@@ -33,11 +41,19 @@ fn calls(text: &str) -> BTreeSet<String> {
         }
     }
     for other in [
-        "EventSignal::new", "ring.signal", "Watched::add", "Mapping::shared_at", ".shutdown",
+        "EventSignal::new",
+        "ring.signal",
+        "Watched::add",
+        "Mapping::shared_at",
+        ".shutdown",
         "read_link",
     ] {
         if text.contains(&format!("{other}(")) {
-            found.insert(other.trim_start_matches('.').replace("ring.", "EventSignal::"));
+            found.insert(
+                other
+                    .trim_start_matches('.')
+                    .replace("ring.", "EventSignal::"),
+            );
         }
     }
     found
@@ -66,7 +82,10 @@ fn every_call_on_a_tenant_s_descriptor_is_listed() {
         .difference(&found)
         .filter(|one| !elsewhere.contains(one))
         .collect();
-    assert!(gone.is_empty(), "in DESCRIPTORS.md and nowhere else: {gone:?}");
+    assert!(
+        gone.is_empty(),
+        "in DESCRIPTORS.md and nowhere else: {gone:?}"
+    );
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl Starting {
         let mut command = Command::new(std::env::current_exe().or_failed()?);
         command
             .args(is_quiet.then_some("--quiet"))
-            .args(["router", "up", "--foreground", "--to-log"])
+            .args(["router", "up", "--to-log", "--foreground"])
             .arg(desk.file())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -117,6 +117,25 @@ impl Desk {
     }
 }
 
+/// The same by env(1), with no signal ignored: who runs these tests may ignore some
+/// (nohup(1), a shell's `&`), and a program that is started inherits that.
+pub fn with_default_signals(command: &std::process::Command) -> std::process::Command {
+    let mut own = std::process::Command::new("env");
+    own.arg("--default-signal=HUP,INT,TERM")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        own.current_dir(folder);
+    }
+    own
+}
+
 pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }

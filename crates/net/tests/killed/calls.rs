@@ -55,6 +55,7 @@ fn call(thread: Pid) -> Option<i64> {
 }
 
 /// Runs a victim up to its call of that number; `false` where it ended before.
+#[expect(clippy::zombie_processes, reason = "the tracer's loop waits for it")]
 fn kills_at(number: usize, value: &str, folder: &Path) -> bool {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::calls::victim", "--nocapture"])

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use disk::plain::{self, Hashing};
@@ -37,13 +37,16 @@ pub fn open(arguments: &DiskOpenArguments, console: &Console) -> Result<Exit, Fa
     let volume = volume.or_usage()?;
     drop(key);
     if to_stdout {
-        return write(&volume, &mut Output, console);
+        // A signal ends it at once, also where nobody reads: nothing is left.
+        let never = AtomicBool::new(false);
+        return write(&volume, &mut Output, &never, console);
     }
     let context = || format!("cannot write '{}'", arguments.output.display());
+    let interrupted = interrupt::flag().or_failed()?;
     let mut pending = Pending::new(&arguments.output)
         .with_context(context)
         .or_failed()?;
-    let exit = write(&volume, pending.file(), console)?;
+    let exit = write(&volume, pending.file(), &interrupted, console)?;
     if exit == Exit::Ok {
         pending
             .commit(arguments.force)
@@ -220,8 +223,12 @@ fn plain_key(own: &DiskOpenArguments, image: &FileImage) -> Result<(Layout, Secr
     Ok((layout, plain::key(hashing, &secret, bytes)))
 }
 
-fn write(volume: &Volume, to: &mut dyn Write, console: &Console) -> Result<Exit, Failure> {
-    let interrupted = interrupt::flag().or_failed()?;
+fn write(
+    volume: &Volume,
+    to: &mut dyn Write,
+    interrupted: &AtomicBool,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let progress = Progress::new(console);
     let all = volume.bytes();
     let mut go_on = |done: u64| {
