@@ -285,7 +285,7 @@ fn nothing_of_a_living_owner_is_swept_whatever_a_dead_one_says() {
     let process = Entry::process(sleeper.id().cast_signed()).unwrap();
     let own = Entry::process(std::process::id().cast_signed()).unwrap();
     let living = journal.entries();
-    let mut said: Vec<String> = living.iter().map(|one| json(one)).collect();
+    let mut said: Vec<String> = living.iter().map(json).collect();
     let inner_folder = Entry::Folder {
         path: scratch.join("lockgate-inner"),
     };

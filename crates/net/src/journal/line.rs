@@ -126,8 +126,10 @@ fn parse(line: &[u8], has_end: bool) -> Result<Option<Line>, Error> {
     serde_json::from_slice(json).map(Some)
 }
 
+type Parts<'a> = (usize, u32, &'a [u8]);
+
 /// Length, checksum and JSON; `None` where it ends before.
-fn split(line: &[u8]) -> Result<Option<(usize, u32, &[u8])>, Error> {
+fn split(line: &[u8]) -> Result<Option<Parts<'_>>, Error> {
     let none = || Error::custom("no length and checksum");
     let end = line.iter().position(|byte| !byte.is_ascii_digit());
     let Some(end) = end else {
