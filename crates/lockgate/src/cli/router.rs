@@ -39,7 +39,7 @@ puts there. Frames that something else in the namespace decides about go through
 which asks it: nftables, iptables, tc filters, queueing disciplines, IPsec, BPF programs.
 `show` names it, and counts those frames. On `reload` BIRD reads a changed configuration; FRR starts anew with it, and its
 routes are gone meanwhile. Devices that carry an address are refused. All is journalled: after `down`,
-or at the next start after kill -9, nothing is left, and devices are back as they were.
+or at the next start, of either kind, after kill -9, nothing is left, and devices are back as they were.
 
 Exit codes: 0 done; 2 wrong usage, or a file that cannot be; 3 it failed, and nothing was
 changed; 4 a capability is missing.";
