@@ -3,6 +3,8 @@
 //! A queue runs from the moment when all of it is known. QEMU does not enable the queues
 //! of a crypto device, so one that was not disabled is enabled.
 
+mod messages;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,21 +12,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{CryptoRequest, EvictError, LaneConfig, LaneError, Order, Tenancy};
-use sys::memory::{Mapping, ShareError, sealed};
-use vhost_user::vhost_user::message::{
-    VhostTransferStateDirection, VhostTransferStatePhase, VhostUserConfigFlags, VhostUserInflight,
-    VhostUserLog, VhostUserMemoryRegion, VhostUserProtocolFeatures, VhostUserShMemConfig,
-    VhostUserSharedMsg, VhostUserSingleMemoryRegion, VhostUserVirtioFeatures,
-    VhostUserVringAddrFlags, VhostUserVringState,
-};
-use vhost_user::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
+use sys::memory::{Mapping, ShareError};
+use vhost_user::vhost_user::Error;
+use vhost_user::vhost_user::message::VhostUserInflight;
 use wire::virtio_crypto as virtio;
 
 use crate::device::Shared;
 use crate::limits::Held;
 use crate::log::Logs;
-use crate::memory::{GuestMemory, MemoryError, RegionSpec};
-use crate::notifiers::{Notifier, Notifiers, kick};
+use crate::memory::{GuestMemory, MemoryError};
+use crate::notifiers::{Notifier, Notifiers};
 use crate::queue::{Geometry, GeometryError, Queue, Wishes};
 use crate::ring::{Parts, Ring, SMALL_BYTES};
 
@@ -139,14 +136,14 @@ impl BackEnd {
     }
 
     /// Keeps the cause, and says to the library that there is one.
-    fn note<T>(&mut self, result: std::result::Result<T, SetupError>) -> Result<T> {
+    fn note<T>(&mut self, result: Result<T, SetupError>) -> vhost_user::vhost_user::Result<T> {
         result.map_err(|error| {
             self.problem = Some(error);
             Error::BackendInternalError
         })
     }
 
-    fn line(&mut self, index: u32) -> std::result::Result<&mut Line, SetupError> {
+    fn line(&mut self, index: u32) -> Result<&mut Line, SetupError> {
         let queues = self.lines.len();
         let line = usize::try_from(index)
             .ok()
@@ -167,7 +164,7 @@ impl BackEnd {
 
     /// A front-end that changes its memory more often than queues may be started waits
     /// for that: see [`go_on`](Self::go_on).
-    fn start_if_ready(&mut self, index: usize) -> std::result::Result<(), SetupError> {
+    fn start_if_ready(&mut self, index: usize) -> Result<(), SetupError> {
         let started = self.try_start(index);
         let due = &mut self.lines[index].due;
         match started {
@@ -185,7 +182,7 @@ impl BackEnd {
     }
 
     /// Tries again what may not be started yet; whether something still may not.
-    pub(crate) fn go_on(&mut self) -> std::result::Result<bool, SetupError> {
+    pub(crate) fn go_on(&mut self) -> Result<bool, SetupError> {
         for index in 0..self.lines.len() {
             if self.lines[index].due.is_some() {
                 self.start_if_ready(index)?;
@@ -196,7 +193,7 @@ impl BackEnd {
 
     /// Moves queues to where the device's place is now; the worker that they have come to,
     /// if they have moved.
-    pub(crate) fn settle(&mut self) -> std::result::Result<Option<usize>, SetupError> {
+    pub(crate) fn settle(&mut self) -> Result<Option<usize>, SetupError> {
         let mut moved = None;
         for index in 0..self.lines.len() {
             let (line, place) = (&self.lines[index], self.shared.worker_of(index));
@@ -209,7 +206,7 @@ impl BackEnd {
         Ok(moved)
     }
 
-    fn try_start(&mut self, index: usize) -> std::result::Result<(), SetupError> {
+    fn try_start(&mut self, index: usize) -> Result<(), SetupError> {
         let wishes = self.wishes();
         let line = &mut self.lines[index];
         let (Some((descriptors, used, available)), Some(kick)) = (line.addresses, &line.kick)
@@ -264,11 +261,11 @@ impl BackEnd {
         Ok(())
     }
 
-    fn start_all(&mut self) -> std::result::Result<(), SetupError> {
+    fn start_all(&mut self) -> Result<(), SetupError> {
         (0..self.lines.len()).try_for_each(|index| self.start_if_ready(index))
     }
 
-    fn notifier(&self, file: Option<File>) -> std::result::Result<Option<Notifier>, SetupError> {
+    fn notifier(&self, file: Option<File>) -> Result<Option<Notifier>, SetupError> {
         let threads = &self.shared.threads;
         file.map(|file| Notifier::new(file.into(), threads))
             .transpose()
@@ -276,7 +273,7 @@ impl BackEnd {
 
     /// Ends a queue: what was taken is finished, or failed if that takes too long. Where
     /// it would go on.
-    fn stop(&mut self, index: usize) -> std::result::Result<Option<u16>, SetupError> {
+    fn stop(&mut self, index: usize) -> Result<Option<u16>, SetupError> {
         let Some(mut running) = self.lines[index].running.take() else {
             return Ok(None);
         };
@@ -290,7 +287,7 @@ impl BackEnd {
         Ok(Some(ring.base()))
     }
 
-    fn stop_all(&mut self) -> std::result::Result<(), SetupError> {
+    fn stop_all(&mut self) -> Result<(), SetupError> {
         (0..self.lines.len()).try_for_each(|index| self.stop(index).map(|_| ()))
     }
 
@@ -298,8 +295,8 @@ impl BackEnd {
     fn change_memory(
         &mut self,
         bytes: u64,
-        make: impl FnOnce(&GuestMemory) -> std::result::Result<GuestMemory, MemoryError>,
-    ) -> std::result::Result<(), SetupError> {
+        make: impl FnOnce(&GuestMemory) -> Result<GuestMemory, MemoryError>,
+    ) -> Result<(), SetupError> {
         // What was taken is finished with the memory that it was taken from.
         self.stop_all()?;
         let held = self.held.set(bytes);
@@ -316,22 +313,14 @@ impl BackEnd {
     }
 
     /// A line that is changed: stopped, and started again if it can be.
-    fn change(
-        &mut self,
-        index: u32,
-        change: impl FnOnce(&mut Line),
-    ) -> std::result::Result<(), SetupError> {
+    fn change(&mut self, index: u32, change: impl FnOnce(&mut Line)) -> Result<(), SetupError> {
         change(self.line(index)?);
         let index = index as usize;
         self.stop(index)?;
         self.start_if_ready(index)
     }
 
-    fn keep_log(
-        &mut self,
-        inflight: &VhostUserInflight,
-        file: &File,
-    ) -> std::result::Result<(), SetupError> {
+    fn keep_log(&mut self, inflight: &VhostUserInflight, file: &File) -> Result<(), SetupError> {
         let bytes = inflight.mmap_size;
         let needed = Logs::bytes(self.lines.len());
         if bytes < needed as u64 {
@@ -358,266 +347,6 @@ impl Drop for BackEnd {
         }
         self.shared.made.clear();
         self.shared.sessions.clear(&self.shared.function);
-    }
-}
-
-fn region(region: &VhostUserMemoryRegion) -> RegionSpec {
-    RegionSpec {
-        guest: region.guest_phys_addr,
-        bytes: region.memory_size,
-        user: region.user_addr,
-        offset: region.mmap_offset,
-    }
-}
-
-fn single(region: &VhostUserSingleMemoryRegion) -> RegionSpec {
-    RegionSpec {
-        guest: region.guest_phys_addr,
-        bytes: region.memory_size,
-        user: region.user_addr,
-        offset: region.mmap_offset,
-    }
-}
-
-impl VhostUserBackendReqHandlerMut for BackEnd {
-    fn set_owner(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn reset_owner(&mut self) -> Result<()> {
-        self.reset_device()
-    }
-
-    fn reset_device(&mut self) -> Result<()> {
-        let stopped = self.stop_all();
-        self.note(stopped)?;
-        self.shared.sessions.clear(&self.shared.function);
-        self.lines = self.shared.notifiers.iter().map(Line::new).collect();
-        Ok(())
-    }
-
-    fn get_features(&mut self) -> Result<u64> {
-        let protocol = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
-        Ok(VERSION_1 | EVENT_INDEX | INDIRECT | protocol)
-    }
-
-    fn set_features(&mut self, features: u64) -> Result<()> {
-        let wrong = features & !self.get_features()?;
-        let outcome = if wrong == 0 {
-            self.features = features;
-            Ok(())
-        } else {
-            Err(SetupError::Features { wrong })
-        };
-        self.note(outcome)
-    }
-
-    fn set_mem_table(
-        &mut self,
-        regions: &[VhostUserMemoryRegion],
-        files: Vec<File>,
-        _: Option<bool>,
-    ) -> Result<Option<Vec<u64>>> {
-        let sizes = regions.iter().map(|region| region.memory_size);
-        let bytes = sizes.fold(0, u64::saturating_add);
-        let parts = regions.iter().map(region).zip(files).collect();
-        let changed = self.change_memory(bytes, |_| GuestMemory::new(parts));
-        self.note(changed).map(|()| None)
-    }
-
-    fn set_vring_num(&mut self, index: u32, size: u32) -> Result<()> {
-        let size = u16::try_from(size).unwrap_or(u16::MAX);
-        let set = self.line(index).map(|line| line.size = size);
-        self.note(set)
-    }
-
-    fn set_vring_addr(
-        &mut self,
-        index: u32,
-        _: VhostUserVringAddrFlags,
-        descriptors: u64,
-        used: u64,
-        available: u64,
-        _: u64,
-    ) -> Result<()> {
-        let addresses = Some((descriptors, used, available));
-        let changed = match self.line(index) {
-            // QEMU says so again of a queue that runs.
-            Ok(line)
-                if line.running.is_some()
-                    && line.addresses == addresses
-                    && !line.notifiers.is_broken() =>
-            {
-                Ok(())
-            }
-            Ok(line) if line.running.is_none() => {
-                line.addresses = addresses;
-                Ok(())
-            }
-            Ok(_) => self.change(index, |line| line.addresses = addresses),
-            Err(error) => Err(error),
-        };
-        self.note(changed)
-    }
-
-    /// Where to begin is known by the used index: see [`Queue::new`].
-    fn set_vring_base(&mut self, index: u32, _: u32) -> Result<()> {
-        let known = self.line(index).map(|_| ());
-        self.note(known)
-    }
-
-    fn get_vring_base(&mut self, index: u32) -> Result<VhostUserVringState> {
-        let stopped = self.line(index).map(|_| ());
-        let stopped = stopped.and_then(|()| self.stop(index as usize));
-        let base = self.note(stopped)?.unwrap_or_default();
-        let line = &mut self.lines[index as usize];
-        (line.kick, line.addresses) = (None, None);
-        Ok(VhostUserVringState::new(index, base.into()))
-    }
-
-    fn set_vring_kick(&mut self, index: u8, file: Option<File>) -> Result<()> {
-        let index = u32::from(index);
-        let file = file.ok_or(SetupError::NoKick { index });
-        let kick = file.and_then(|file| kick(file.into()));
-        let changed = kick.and_then(|kick| self.change(index, |line| line.kick = Some(kick)));
-        self.note(changed)
-    }
-
-    fn set_vring_call(&mut self, index: u8, file: Option<File>) -> Result<()> {
-        let call = self.notifier(file);
-        let set = call.and_then(|call| {
-            let line = self.line(index.into());
-            line.map(|line| line.notifiers.set_call(call))
-        });
-        self.note(set)
-    }
-
-    fn set_vring_err(&mut self, index: u8, file: Option<File>) -> Result<()> {
-        let error = self.notifier(file);
-        let set = error.and_then(|error| {
-            let line = self.line(index.into());
-            line.map(|line| line.notifiers.set_error(error))
-        });
-        self.note(set)
-    }
-
-    fn get_protocol_features(&mut self) -> Result<VhostUserProtocolFeatures> {
-        type F = VhostUserProtocolFeatures;
-        let mut features = F::MQ
-            | F::REPLY_ACK
-            | F::CRYPTO_SESSION
-            | F::CONFIGURE_MEM_SLOTS
-            | F::RESET_DEVICE
-            | F::INFLIGHT_SHMFD;
-        if self.shared.config.offers_config {
-            features |= F::CONFIG;
-        }
-        Ok(features)
-    }
-
-    fn set_protocol_features(&mut self, features: u64) -> Result<()> {
-        let wrong = features & !self.get_protocol_features()?.bits();
-        if wrong == 0 {
-            return Ok(());
-        }
-        self.note(Err(SetupError::Features { wrong }))
-    }
-
-    fn get_queue_num(&mut self) -> Result<u64> {
-        Ok(self.lines.len() as u64)
-    }
-
-    fn set_vring_enable(&mut self, index: u32, enable: bool) -> Result<()> {
-        let outcome = match self.line(index) {
-            Ok(line) if line.is_disabled != enable => Ok(()),
-            Ok(_) => self.change(index, |line| line.is_disabled = !enable),
-            Err(error) => Err(error),
-        };
-        self.note(outcome)
-    }
-
-    fn get_config(&mut self, offset: u32, size: u32, _: VhostUserConfigFlags) -> Result<Vec<u8>> {
-        let config = self.shared.virtio_config().to_bytes();
-        let (offset, size) = (offset as usize, size as usize);
-        let end = offset.checked_add(size);
-        let range = end.and_then(|end| config.get(offset..end));
-        let wrong = SetupError::NotOffered("configuration beyond that of a crypto device");
-        self.note(range.map(<[u8]>::to_vec).ok_or(wrong))
-    }
-
-    fn set_config(&mut self, _: u32, _: &[u8], _: VhostUserConfigFlags) -> Result<()> {
-        self.note(Err(SetupError::NotOffered("a change of the configuration")))
-    }
-
-    fn set_gpu_socket(&mut self, _: GpuBackend) -> Result<()> {
-        self.note(Err(SetupError::NotOffered("a socket for graphics")))
-    }
-
-    fn get_shared_object(&mut self, _: VhostUserSharedMsg) -> Result<File> {
-        self.note(Err(SetupError::NotOffered("a shared object")))
-    }
-
-    fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
-        let bytes = Logs::bytes(self.lines.len());
-        let queues = wanted.num_queues;
-        let inflight = VhostUserInflight {
-            mmap_size: bytes as u64,
-            mmap_offset: 0,
-            num_queues: queues,
-            queue_size: wanted.queue_size,
-        };
-        let made = sealed(bytes).map(File::from).map_err(SetupError::from);
-        let kept = made.and_then(|file| self.keep_log(&inflight, &file).map(|()| file));
-        Ok((inflight, self.note(kept)?))
-    }
-
-    fn set_inflight_fd(&mut self, inflight: &VhostUserInflight, file: File) -> Result<()> {
-        let kept = self.keep_log(inflight, &file);
-        self.note(kept)
-    }
-
-    fn get_max_mem_slots(&mut self) -> Result<u64> {
-        Ok(crate::memory::REGIONS_MAX as u64)
-    }
-
-    fn add_mem_region(
-        &mut self,
-        region: &VhostUserSingleMemoryRegion,
-        file: File,
-        _: Option<bool>,
-    ) -> Result<Option<u64>> {
-        let bytes = self.memory.bytes().saturating_add(region.memory_size);
-        let spec = single(region);
-        let changed = self.change_memory(bytes, |memory| memory.with(spec, &file));
-        self.note(changed).map(|()| None)
-    }
-
-    fn remove_mem_region(&mut self, region: &VhostUserSingleMemoryRegion) -> Result<()> {
-        let bytes = self.memory.bytes().saturating_sub(region.memory_size);
-        let spec = single(region);
-        let changed = self.change_memory(bytes, |memory| memory.without(spec));
-        self.note(changed)
-    }
-
-    fn set_device_state_fd(
-        &mut self,
-        _: VhostTransferStateDirection,
-        _: VhostTransferStatePhase,
-        _: File,
-    ) -> Result<Option<File>> {
-        self.note(Err(SetupError::Migration))
-    }
-
-    fn check_device_state(&mut self) -> Result<()> {
-        self.note(Err(SetupError::Migration))
-    }
-
-    fn get_shmem_config(&mut self) -> Result<VhostUserShMemConfig> {
-        self.note(Err(SetupError::NotOffered("shared memory of the device")))
-    }
-
-    fn set_log_base(&mut self, _: &VhostUserLog, _: File) -> Result<()> {
-        self.note(Err(SetupError::Migration))
     }
 }
 

@@ -54,10 +54,6 @@ fn call(thread: Pid) -> Option<i64> {
     text.split(' ').next()?.parse().ok()
 }
 
-#[allow(
-    clippy::zombie_processes,
-    reason = "its tracer waits for all of its threads"
-)]
 /// Runs a victim up to its call of that number; `false` where it ended before.
 #[expect(clippy::zombie_processes, reason = "the tracer's loop waits for it")]
 fn kills_at(number: usize, value: &str, folder: &Path) -> bool {
