@@ -3,7 +3,7 @@
 //! A page of a shared mapping may be gone when it is touched: its owner shortened the
 //! file, punched a hole and left no memory to fill it again (tmpfs or a control group at
 //! its limit, an empty pool of huge pages), or the hardware lost it. The kernel then
-//! sends SIGBUS, whose default ends the process. A [`Guard`] makes that the end of one
+//! sends SIGBUS, whose default ends the process. A guard makes that the end of one
 //! mapping: the handler puts zeros of this process's own in its place, marks it as lost,
 //! and the access goes on.
 //!
