@@ -115,7 +115,7 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         self.note(changed)
     }
 
-    /// Where to begin is known by the used index: see [`Queue::new`].
+    /// Where to begin is known by the used index: see [`Queue::new`](crate::queue::Queue::new).
     fn set_vring_base(&mut self, index: u32, _: u32) -> Result<()> {
         let known = self.line(index).map(|_| ());
         self.note(known)
