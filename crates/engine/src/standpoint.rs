@@ -71,7 +71,8 @@ impl Host {
 impl Standpoint {
     /// Called by the worker's own thread.
     pub(crate) fn begin(&self) {
-        // Without it, where `/proc` is not mounted, the worker's CPU time has to do.
+        // Without it, where `/proc` is not mounted, no stall is told: a worker that lost
+        // its CPU looks the same.
         if let Ok(files) = own_state() {
             let _ = self.state.set(files);
         }
@@ -204,7 +205,7 @@ impl Pace {
     }
 }
 
-/// Of the calling thread.
+/// Page faults of the calling thread.
 fn faults() -> u64 {
     let usage = thread_usage();
     usage.minor_faults + usage.major_faults
@@ -231,7 +232,6 @@ pub enum Trouble {
 struct Seen {
     visits: u64,
     since_ns: u64,
-    busy_ns: u64,
     was_waiting: bool,
     faults: Option<u64>,
 }
@@ -250,17 +250,12 @@ impl std::fmt::Debug for Overseer {
 
 trait Overseen: Send + Sync {
     fn standpoint(&self) -> &Standpoint;
-    fn busy_ns(&self) -> u64;
     fn has_failed(&self) -> bool;
 }
 
 impl<R: Copy + Send> Overseen for Control<R> {
     fn standpoint(&self) -> &Standpoint {
         &self.standpoint
-    }
-
-    fn busy_ns(&self) -> u64 {
-        self.busy_ns()
     }
 
     fn has_failed(&self) -> bool {
@@ -312,25 +307,14 @@ impl Overseer {
                 *seen = Seen {
                     visits,
                     since_ns: now_ns,
-                    // Read only of a visit that lasts.
-                    busy_ns: u64::MAX,
                     was_waiting: false,
                     ..*seen
                 };
                 continue;
             }
             let lasts_ns = now_ns.saturating_sub(seen.since_ns);
-            if seen.busy_ns == u64::MAX {
-                seen.busy_ns = control.busy_ns();
-            }
             // A worker that computes, or that waits for its CPU, is held up by nobody.
-            let waits_in = match state {
-                Some(state) => state.waits_in,
-                None => {
-                    let busy_ns = control.busy_ns().saturating_sub(seen.busy_ns);
-                    (busy_ns < lasts_ns / 2).then(String::new)
-                }
-            };
+            let waits_in = state.and_then(|state| state.waits_in);
             // With two looks one after the other, so that it is not a moment's wait.
             let was_waiting = std::mem::replace(&mut seen.was_waiting, waits_in.is_some());
             let Some(waits_in) = waits_in.filter(|_| was_waiting) else {

@@ -116,8 +116,8 @@ impl Drop for Guard {
 /// The descriptor that is signalled when memory is lost; none below 0.
 static TOLD: AtomicI32 = AtomicI32::new(-1);
 
-/// From now on the loss of guarded memory signals `event`, an eventfd that stays open
-/// until another is set: for whoever cuts off the party that took it away.
+/// From now on the loss of guarded memory signals `event`, an eventfd that is not
+/// closed before another is set: for whoever cuts off the party that took it away.
 pub fn tell(event: Option<BorrowedFd<'_>>) {
     let number = event.map_or(-1, |event| event.as_raw_fd());
     TOLD.store(number, Ordering::Release);

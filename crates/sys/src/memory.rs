@@ -151,13 +151,12 @@ impl Mapping {
             let file_bytes = file_bytes.saturating_sub(offset);
             return Err(ShareError::TooShort { len, file_bytes });
         }
-        // Of hugetlbfs the size of its pages.
-        let page_bytes = usize::try_from(status.st_blksize).unwrap_or(PAGE_BYTES);
+        let page_bytes = page_bytes(memory)?;
         let file = (memory.as_raw_fd(), offset);
         // Huge pages that are not there when they are touched are such a loss, too.
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
         let mut mapping = Self::map_at(len, flags, file)?;
-        mapping.keep(page_bytes.max(PAGE_BYTES));
+        mapping.keep(page_bytes);
         Ok(mapping)
     }
 
@@ -326,6 +325,18 @@ impl Mapping {
         Ok(())
     }
 }
+
+/// The size of the pages that a file in memory is mapped by. It is hugetlbfs's alone that
+/// matters: tmpfs says 2 MiB of its blocks where it likes huge pages, and maps any page.
+fn page_bytes(memory: BorrowedFd<'_>) -> io::Result<usize> {
+    let system = rustix::fs::fstatfs(memory)?;
+    let is_huge = i64::from(system.f_type) == HUGETLBFS;
+    let huge_bytes = usize::try_from(system.f_bsize).ok().filter(|_| is_huge);
+    Ok(huge_bytes.unwrap_or(PAGE_BYTES))
+}
+
+/// `HUGETLBFS_MAGIC`, statfs(2).
+const HUGETLBFS: i64 = 0x958458f6;
 
 const WORD: usize = 8;
 
@@ -496,6 +507,67 @@ mod tests {
         assert!(mapping.is_lost() || pool.trim() != "0");
     }
 
+    /// Of a file system that likes huge pages, a mapping ends where it ends.
+    #[test]
+    fn a_mapping_that_goes_takes_no_neighbour_with_it() {
+        if !rustix::process::geteuid().is_root() {
+            return testing::skipped("a mount needs root");
+        }
+        let own = std::thread::spawn(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let Some(path) = mounted(folder.path(), c"size=8m,huge=always") else {
+                return;
+            };
+            let file = std::fs::File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(folder.path().join("memory"))
+                .unwrap();
+            let bytes = 3 * PAGE_BYTES;
+            file.set_len(bytes as u64).unwrap();
+            let mapping = Mapping::shared(file.as_fd(), bytes).unwrap();
+            assert_eq!(mapping.mapped_bytes, bytes);
+            let huge = rustix::fs::fstat(&file).unwrap().st_blksize;
+            if huge <= PAGE_BYTES as i64 {
+                testing::left_out("this kernel's tmpfs has no huge pages");
+            }
+            drop((mapping, file));
+            // SAFETY: unmounted once its users are gone, as a path that ends.
+            unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+        });
+        own.join().unwrap();
+    }
+
+    /// A tmpfs of this thread alone, there; skips visibly where it cannot be.
+    fn mounted(folder: &std::path::Path, options: &std::ffi::CStr) -> Option<std::ffi::CString> {
+        let path = std::ffi::CString::new(folder.to_str().unwrap()).unwrap();
+        let none = std::ptr::null();
+        // SAFETY: strings that end; what is mounted goes with the thread's namespace.
+        let is_mounted = unsafe {
+            libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) == 0
+                && libc::mount(
+                    none,
+                    c"/".as_ptr(),
+                    none,
+                    libc::MS_REC | libc::MS_PRIVATE,
+                    none.cast(),
+                ) == 0
+                && libc::mount(
+                    c"none".as_ptr(),
+                    path.as_ptr(),
+                    c"tmpfs".as_ptr(),
+                    0,
+                    options.as_ptr().cast(),
+                ) == 0
+        };
+        if !is_mounted {
+            let error = io::Error::last_os_error();
+            testing::skipped(format!("no mount here: {error}"));
+        }
+        is_mounted.then_some(path)
+    }
+
     #[test]
     fn a_file_system_in_memory_that_is_full_and_a_poisoned_page_are_lost() {
         if !rustix::process::geteuid().is_root() {
@@ -504,30 +576,9 @@ mod tests {
         // Of this thread alone.
         let own = std::thread::spawn(|| {
             let folder = tempfile::tempdir().unwrap();
-            let path = std::ffi::CString::new(folder.path().to_str().unwrap()).unwrap();
-            let none = std::ptr::null();
-            // SAFETY: strings that end; what is mounted goes with the thread's namespace.
-            let mounted = unsafe {
-                libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS) == 0
-                    && libc::mount(
-                        none,
-                        c"/".as_ptr(),
-                        none,
-                        libc::MS_REC | libc::MS_PRIVATE,
-                        none.cast(),
-                    ) == 0
-                    && libc::mount(
-                        c"none".as_ptr(),
-                        path.as_ptr(),
-                        c"tmpfs".as_ptr(),
-                        0,
-                        c"size=8k".as_ptr().cast(),
-                    ) == 0
+            let Some(path) = mounted(folder.path(), c"size=8k") else {
+                return;
             };
-            if !mounted {
-                let error = io::Error::last_os_error();
-                return testing::skipped(format!("no mount here: {error}"));
-            }
             let file = std::fs::File::options()
                 .read(true)
                 .write(true)

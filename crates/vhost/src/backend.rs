@@ -345,7 +345,6 @@ impl Drop for BackEnd {
             line.notifiers.set_error(None);
             line.notifiers.mend();
         }
-        self.shared.made.clear();
         self.shared.sessions.clear(&self.shared.function);
     }
 }

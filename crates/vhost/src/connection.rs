@@ -283,10 +283,13 @@ impl Connection {
         let due = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns())));
         let pause = is_waiting.then_some(PAUSE);
         let within = [left, due, pause].into_iter().flatten().min();
-        Ok(within.map(|within| Timespec {
-            tv_sec: within.as_secs().try_into().unwrap_or(i64::MAX),
+        Ok(within.map(|within| {
             // So that what is due then is due.
-            tv_nsec: i64::from(within.subsec_nanos()) + 1,
+            let within = within.saturating_add(Duration::from_nanos(1));
+            Timespec {
+                tv_sec: within.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: within.subsec_nanos().into(),
+            }
         }))
     }
 

@@ -180,8 +180,9 @@ pub(crate) struct Shared {
 
 const AT_HOME: usize = usize::MAX;
 
-/// Threads of notifiers for each queue: those of its three, and one that is exchanged.
-const THREADS_A_QUEUE: usize = 4;
+/// Threads of notifiers for each queue: those of two, and those that were exchanged and
+/// have not ended yet.
+const THREADS_A_QUEUE: usize = 16;
 
 impl Shared {
     pub(crate) fn new(
@@ -272,6 +273,9 @@ impl Shared {
         let guest = lock(&self.guest).upgrade();
         if guest.is_some_and(|memory| memory.is_lost()) {
             self.cut(ConnectionError::MemoryLost);
+        }
+        if !self.is_connected() {
+            self.made.forget(now_ns);
         }
         if is_calm && self.made.is_counting() {
             self.made.end();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use policy::Quota;
 
-/// Of one device.
+/// The limits of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Of the guest's memory that is mapped.
@@ -28,7 +28,7 @@ impl Default for Limits {
     }
 }
 
-/// Of all devices of a supervisor together.
+/// The limits of all devices of a supervisor together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostLimits {
     pub memory_bytes_max: u64,
@@ -136,7 +136,13 @@ pub(crate) struct Made {
     bytes: AtomicU64,
     limit: u64,
     all: Arc<Pool>,
+    /// When some of it was last forgotten.
+    forgot_ns: AtomicU64,
 }
+
+/// How long it takes to forget as much as the limit, ns, while no front-end is connected.
+/// The pages may still be there: whoever shares the file keeps it, and may come again.
+const FORGOTTEN_NS: u64 = 600_000_000_000;
 
 /// A device that had less made while it was counted need not be counted on.
 const LITTLE_BYTES: u64 = 64 << 10;
@@ -148,6 +154,7 @@ impl Made {
             bytes: AtomicU64::new(0),
             limit,
             all,
+            forgot_ns: AtomicU64::new(0),
         }
     }
 
@@ -182,15 +189,22 @@ impl Made {
         true
     }
 
-    /// The memory is gone, and its pages with it.
-    pub(crate) fn clear(&self) {
-        self.all.give_back(self.bytes.swap(0, Ordering::Relaxed));
+    /// No front-end is connected at `now_ns`: a little is forgotten. One thread calls it,
+    /// and often.
+    pub(crate) fn forget(&self, now_ns: u64) {
+        let since_ns = now_ns.saturating_sub(self.forgot_ns.swap(now_ns, Ordering::Relaxed));
+        // After a connection the time begins anew.
+        let since_ns = since_ns.min(FORGOTTEN_NS / 600);
+        let share = u128::from(self.limit) * u128::from(since_ns) / u128::from(FORGOTTEN_NS);
+        let bytes = self.bytes().min(share as u64);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.all.give_back(bytes);
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
-        self.clear();
+        self.all.give_back(self.bytes());
     }
 }
 
@@ -235,7 +249,12 @@ mod tests {
         made.end();
         // It had much made.
         assert!(made.is_counting());
-        made.clear();
+        // Whoever comes again at once has as little left as before.
+        made.forget(1_000_000_000);
+        assert!(!made.admit(1 << 12));
+        for second in 2..=601 {
+            made.forget(second * 1_000_000_000);
+        }
         made.end();
         assert!(!made.is_counting() && other.admit(1 << 19));
         drop((made, other));

@@ -151,7 +151,7 @@ impl Drop for Writer {
     }
 }
 
-/// Of one queue; each may be exchanged at any time.
+/// The notifiers of one queue; each may be exchanged at any time.
 #[derive(Debug)]
 pub(crate) struct Notifiers {
     call: Mutex<Option<Notifier>>,

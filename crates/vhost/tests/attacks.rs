@@ -171,10 +171,10 @@ fn memory_that_nobody_wrote_is_made_up_to_a_limit() {
     assert!(counters.made_bytes <= limit, "{counters:?}");
     // Whoever writes its memory itself goes on.
     encrypts(&mut front, &mut driver);
+    // Whoever holds the file may come again with it: its pages are counted still.
     drop(front);
-    let counted = || bad.device().counters().made_bytes;
-    testing::until(counted, |bytes| *bytes == 0);
     serves(&bad);
+    assert!(bad.device().counters().made_bytes > limit / 2);
 }
 
 #[test]
