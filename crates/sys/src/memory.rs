@@ -330,7 +330,7 @@ impl Mapping {
 /// matters: tmpfs says 2 MiB of its blocks where it likes huge pages, and maps any page.
 fn page_bytes(memory: BorrowedFd<'_>) -> io::Result<usize> {
     let system = rustix::fs::fstatfs(memory)?;
-    let is_huge = i64::from(system.f_type) == HUGETLBFS;
+    let is_huge = system.f_type == HUGETLBFS;
     let huge_bytes = usize::try_from(system.f_bsize).ok().filter(|_| is_huge);
     Ok(huge_bytes.unwrap_or(PAGE_BYTES))
 }
@@ -541,7 +541,8 @@ mod tests {
 
     /// A tmpfs of this thread alone, there; skips visibly where it cannot be.
     fn mounted(folder: &std::path::Path, options: &std::ffi::CStr) -> Option<std::ffi::CString> {
-        let path = std::ffi::CString::new(folder.to_str().unwrap()).unwrap();
+        let folder = folder.to_str().expect("a temporary folder's name is text");
+        let path = std::ffi::CString::new(folder).expect("a path has no zero");
         let none = std::ptr::null();
         // SAFETY: strings that end; what is mounted goes with the thread's namespace.
         let is_mounted = unsafe {
