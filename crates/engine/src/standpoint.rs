@@ -30,7 +30,7 @@ const SLOW_TICKS: u64 = 100_000;
 /// others, which is nobody's fault.
 const FAULT_NS_MAX: u64 = 200_000;
 
-/// In the place of an owner.
+/// These stand in the place of an owner.
 const NOBODY: u64 = 0;
 const MANY: u64 = 1;
 const FIRST: u64 = 2;
@@ -151,7 +151,7 @@ pub(crate) struct Pace {
     begin_ticks: u64,
     begin_ns: u64,
     ticks_a_ns: f64,
-    /// Of this thread, when last looked at.
+    /// Page faults of this thread when they were last looked at.
     faults: u64,
 }
 

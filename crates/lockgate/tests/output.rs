@@ -42,45 +42,32 @@ fn ended(child: &mut Child) -> Option<i32> {
     end.unwrap().code()
 }
 
-#[test]
-fn a_reader_that_went_away_ends_it_quietly() {
+/// How `lockgate sections` ends with that stdout, and what it says on stderr.
+fn sections_into(stdout: impl Into<Stdio>) -> (Option<i32>, String) {
     let desk = Desk::new();
     let mut child = desk
         .command()
         .args(["sections"])
-        .stdout(closed())
+        .stdout(stdout)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    assert_eq!(ended(&mut child), Some(0));
+    let code = ended(&mut child);
     let mut said = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut said)
-        .unwrap();
-    assert_eq!(said, "");
+    let mut stderr = child.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    (code, said)
+}
+
+#[test]
+fn a_reader_that_went_away_ends_it_quietly() {
+    assert_eq!(sections_into(closed()), (Some(0), String::new()));
 }
 
 #[test]
 fn results_that_no_file_takes_are_an_error_and_no_panic() {
-    let desk = Desk::new();
-    let mut child = desk
-        .command()
-        .args(["sections"])
-        .stdout(full_device())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    assert_eq!(ended(&mut child), Some(3));
-    let mut said = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut said)
-        .unwrap();
+    let (code, said) = sections_into(full_device());
+    assert_eq!(code, Some(3));
     assert!(
         said.contains("cannot write the results to stdout"),
         "{said}"

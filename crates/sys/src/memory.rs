@@ -18,7 +18,7 @@ pub struct Mapping {
     len: usize,
     /// As mapped: whole pages, which may be huge ones.
     mapped_bytes: usize,
-    /// Of memory that others can take away.
+    /// Memory that others can take away has one.
     guard: Option<Guard>,
     is_shared: bool,
 }
@@ -256,8 +256,8 @@ impl Mapping {
         Ok(unsafe { AtomicU16::from_ptr(address.cast()) })
     }
 
-    /// Of the pages that these bytes lie in, the bytes of those that are not in memory: a
-    /// touch would have the kernel make or fetch them. 0 where that cannot be told.
+    /// How many bytes of the pages that these bytes lie in are not in memory: a touch would
+    /// have the kernel make or fetch them. It is 0 where that cannot be told.
     ///
     /// # Panics
     /// When the bytes lie outside the mapping.
@@ -340,7 +340,7 @@ const HUGETLBFS: i64 = 0x958458f6;
 
 const WORD: usize = 8;
 
-/// Of a page that is not a huge one.
+/// The size of a page that is not a huge one.
 const PAGE_BYTES: usize = 4096;
 
 /// Bytes before the first aligned word of a range, and whole words after it.
@@ -507,7 +507,7 @@ mod tests {
         assert!(mapping.is_lost() || pool.trim() != "0");
     }
 
-    /// Of a file system that likes huge pages, a mapping ends where it ends.
+    /// A mapping ends where it ends, also on a file system that likes huge pages.
     #[test]
     fn a_mapping_that_goes_takes_no_neighbour_with_it() {
         if !rustix::process::geteuid().is_root() {

@@ -125,7 +125,7 @@ pub fn json(document: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Of each kind: embeddings and overrides, isolates, marks, what has no width, line and
+    /// Samples of each kind: embeddings and overrides, isolates, marks, what has no width, line and
     /// paragraph separators, C1, tags, selectors, fillers, noncharacters.
     const HOSTILE: &str = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\
         \u{200e}\u{200f}\u{61c}\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}\u{ad}\u{180e}\u{2028}\u{2029}\

@@ -166,7 +166,7 @@ impl Gate {
         Ok(Self { number, go })
     }
 
-    /// Of the child that waits; `None` when it ended before.
+    /// What the child that waits has told; `None` when it ended before.
     fn number(&self) -> Option<u32> {
         let mut number = [0; 4];
         (&self.number).read_exact(&mut number).ok()?;

@@ -121,7 +121,7 @@ impl Incoming {
         }))
     }
 
-    /// In new memory: what a key was in is zeroised before it is given back.
+    /// Takes new memory: what a key was in is zeroised before it is given back.
     fn grow(&mut self, len: usize) {
         let mut bytes = Zeroizing::new(vec![0; len]);
         bytes[..self.have].copy_from_slice(&self.bytes[..self.have]);

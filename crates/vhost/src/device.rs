@@ -143,10 +143,10 @@ pub struct DeviceCounters {
     /// that.
     pub stalls: u64,
     pub is_quarantined: bool,
-    /// Of the guest's memory that is mapped, and of it what the kernel made for requests.
+    /// Mapped memory of the guest, and pages of it that the kernel made for requests.
     pub memory_bytes: u64,
     pub made_bytes: u64,
-    /// Of the device's own thread.
+    /// Panics of the device's own thread.
     pub panics: u64,
 }
 

@@ -8,10 +8,10 @@ use policy::Quota;
 /// The limits of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of the guest's memory that is mapped.
+    /// Mapped memory of the guest.
     pub memory_bytes_max: u64,
-    /// Of pages that nobody had written before a request named them: the kernel makes
-    /// them for this process, and charges it.
+    /// Pages that nobody had written before a request named them: the kernel makes them for
+    /// this process, and charges it.
     pub made_bytes_max: u64,
     pub connections_per_s: u64,
     pub messages_per_s: u64,

@@ -176,7 +176,7 @@ impl Piece {
         (self.place.region, self.place.offset)
     }
 
-    /// Of the same region: pieces do not run on from one into the next.
+    /// The end lies in the same region: pieces do not run on from one into the next.
     fn end(&self) -> (usize, usize) {
         (self.place.region, self.place.offset + self.bytes)
     }

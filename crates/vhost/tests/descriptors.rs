@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Of the sources without their tests: calls that take a descriptor.
+/// Calls that take a descriptor, in the sources without their tests.
 fn calls(text: &str) -> BTreeSet<String> {
     // Own descriptors, or none.
     const OTHERS: [&str; 10] = [

@@ -38,7 +38,7 @@ pub struct FunctionCounters {
     /// Work that its requests were charged, ns: see
     /// [`Service::work_ns`](crate::Service::work_ns).
     pub work_ns: u64,
-    /// Of that: what its requests took beyond what they were expected to.
+    /// The part of it that its requests took beyond what they were expected to.
     pub beyond_ns: u64,
     pub throttled: u64,
 }
