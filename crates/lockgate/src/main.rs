@@ -26,6 +26,10 @@ use cli::{Cli, Command};
 use console::Console;
 use exit::{Exit, Failure};
 
+/// Keys lie apart, where a command reserves memory for them.
+#[global_allocator]
+static MEMORY: sys::secret::Allocator = sys::secret::Allocator;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = Console::new(cli.quiet, cli.color);

@@ -21,6 +21,7 @@ struct File {
     #[serde(default)]
     workers: Vec<usize>,
     spin_us: Option<u64>,
+    user: Option<Id>,
     #[serde(default)]
     vf: Vec<Vf>,
 }
@@ -103,6 +104,8 @@ fn sessions() -> usize {
 pub struct Served {
     pub backend: String,
     pub workers: Vec<WorkerConfig>,
+    /// Whom it is to run as, a name or a number.
+    pub user: Option<String>,
     pub functions: Vec<ServedFunction>,
 }
 
@@ -163,6 +166,10 @@ pub fn parse(text: &str) -> Result<Served, String> {
     Ok(Served {
         backend: file.backend,
         workers,
+        user: file.user.map(|user| match user {
+            Id::Number(number) => number.to_string(),
+            Id::Name(name) => name,
+        }),
         functions,
     })
 }
