@@ -14,7 +14,7 @@ pub struct KeyMaterial(Zeroizing<Vec<u8>>);
 impl KeyMaterial {
     /// Takes the bytes and leaves `bytes` zeroised.
     pub fn take(bytes: &mut [u8]) -> Self {
-        let own = Self(Zeroizing::new(bytes.to_vec()));
+        let own = sys::secret::within(|| Self(Zeroizing::new(bytes.to_vec())));
         bytes.zeroize();
         own
     }

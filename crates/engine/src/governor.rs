@@ -39,6 +39,7 @@ impl Governor {
                 move || {
                     // Elsewhere it governs as well, and costs others a little.
                     let _ = cpu.map(pin_to);
+                    sys::role::enter(sys::role::Role::Governor);
                     run(governed, &stop);
                 }
             })?;

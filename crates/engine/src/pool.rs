@@ -12,6 +12,7 @@ use sys::affinity::{PinError, pin_to};
 use sys::clock::{CpuClock, make_timers_exact, now_ns};
 use sys::event::Event;
 use sys::ready::ReadySet;
+use sys::role::Role;
 use sys::schedule::be_nice;
 use sys::wake::WakeIndex;
 
@@ -450,6 +451,7 @@ fn start_worker<S: Service>(
                 let _ = control.cpu_clock.set(CpuClock::of_this_thread());
                 // Before the report: an engine that has started has services.
                 let mine = Worker::new(service(worker), config, control);
+                sys::role::enter(Role::Worker);
                 let _ = report.send(Ok(()));
                 work(mine);
             }

@@ -12,9 +12,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::PanicHookInfo;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use sys::role::{self, Role};
 use tracing::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -29,9 +30,10 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct LogLines(Arc<Inner>);
 
-#[derive(Default)]
 struct Inner {
+    to: Box<dyn AsFd + Send + Sync>,
     state: Mutex<State>,
+    writer: Mutex<Option<JoinHandle<()>>>,
     /// Something was put.
     put: Condvar,
     /// Something was written, or was lost.
@@ -55,14 +57,55 @@ impl LogLines {
     ///
     /// # Errors
     /// When there can be no thread.
-    pub fn start(to: impl AsFd + Send + 'static) -> io::Result<Self> {
-        let lines = Self(Arc::default());
-        let inner = Arc::clone(&lines.0);
-        let writer = move || write_lines(&inner, to.as_fd());
-        thread::Builder::new()
-            .name("lockgate-log".to_owned())
-            .spawn(writer)?;
+    pub fn start(to: impl AsFd + Send + Sync + 'static) -> io::Result<Self> {
+        let lines = Self(Arc::new(Inner {
+            to: Box::new(to),
+            state: Mutex::default(),
+            writer: Mutex::default(),
+            put: Condvar::new(),
+            ended: Condvar::new(),
+        }));
+        lines.start_writer()?;
         Ok(lines)
+    }
+
+    fn start_writer(&self) -> io::Result<()> {
+        let inner = Arc::clone(&self.0);
+        let writer = thread::Builder::new()
+            .name("lockgate-log".to_owned())
+            .spawn(move || {
+                role::enter(Role::Console);
+                write_lines(&inner, inner.to.as_fd());
+            })?;
+        *self.writer() = Some(writer);
+        Ok(())
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        let writer = self.0.writer.lock();
+        writer.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `what` while no thread writes: what is said meanwhile waits in the queue.
+    ///
+    /// # Errors
+    /// When there can be no thread afterwards.
+    pub fn without_writer<T>(&self, what: impl FnOnce() -> T) -> io::Result<T> {
+        self.close();
+        if let Some(writer) = self.writer().take() {
+            // It took its panic along; the next one writes on.
+            let _ = writer.join();
+        }
+        let done = what();
+        self.state().is_closed = false;
+        self.start_writer()?;
+        Ok(done)
+    }
+
+    /// The writer ends when it has written what there is.
+    fn close(&self) {
+        self.state().is_closed = true;
+        self.0.put.notify_one();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,9 +160,9 @@ impl LogLines {
             let text = format!("{missing} more lines were left out");
             self.put(&mut state, &text, 0);
         }
-        state.is_closed = true;
-        self.0.put.notify_one();
-        self.wait(state);
+        drop(state);
+        self.close();
+        self.wait(self.state());
     }
 
     /// Takes what panics say: a thread that panics must not hang in saying so.

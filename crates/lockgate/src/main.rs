@@ -29,6 +29,10 @@ use console::Console;
 use exit::{Exit, Failure};
 use log_lines::LogLines;
 
+/// Keys lie apart, where a command reserves memory for them.
+#[global_allocator]
+static MEMORY: sys::secret::Allocator = sys::secret::Allocator;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Without a thread more there is nothing that could be done, nor said.

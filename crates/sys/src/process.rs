@@ -242,6 +242,58 @@ fn die_with(parent: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// How many threads this process has.
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub fn threads() -> io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
+/// Runs `beside` in a copy of this process, fork(2), which ends with it and runs no
+/// destructors. Signals are blocked there.
+///
+/// # Errors
+/// `InvalidInput` if this process has other threads, whose locks would stay taken in the
+/// copy; from `fork(2)`.
+pub fn fork_beside(beside: impl FnOnce()) -> io::Result<()> {
+    if threads()? > 1 {
+        let reason = "a process with several threads cannot be copied";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    // SAFETY: there is one thread, so the copy is as whole as this process is.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // SAFETY: the set is filled before it is used; no old one is asked for.
+            unsafe {
+                let mut all: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&raw mut all);
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+            }
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(beside));
+            // SAFETY: it ends the copy alone.
+            unsafe { libc::_exit(i32::from(ended.is_err())) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Moves the calling thread, and those that it starts, into a network of its own, which
+/// has nothing but a loopback that is down: unshare(2). Sockets that are open stay.
+///
+/// # Errors
+/// `PermissionDenied` without `CAP_SYS_ADMIN`; from `unshare(2)`.
+pub fn leave_network() -> io::Result<()> {
+    // SAFETY: the flag changes no table of files or memory that threads share.
+    let left = unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWIPC) };
+    if left == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 fn let_children_be_waited_for() -> io::Result<()> {
     if is_ignored(libc::SIGCHLD)? {
         // SAFETY: it installs no handler of ours, and nothing here relies on

@@ -1,9 +1,15 @@
 //! What one worker serves of one front-end: `load [DEPTH] [BYTES] [SECONDS]`. The
 //! front-end is on CPU 0, the worker on CPU 1.
+//!
+//! `load DEPTH BYTES SECONDS SOCKET OTHER` compares two devices that serve already: pairs
+//! in turn, each as long; medians of the rates' ratios, and of those of the 99th
+//! percentiles with one request in flight.
 #![allow(clippy::unwrap_used, reason = "an example")]
 
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crypto::Algorithm;
 use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
@@ -14,12 +20,17 @@ use lockgate_vhost::{
 use policy::Moderation;
 
 fn main() {
+    let sockets: Vec<_> = std::env::args().skip(4).map(PathBuf::from).collect();
     let arguments: Vec<usize> = std::env::args()
         .skip(1)
+        .take(3)
         .map(|a| a.parse().unwrap())
         .collect();
     let at = |index: usize, usual| arguments.get(index).copied().unwrap_or(usual);
     let (depth, bytes, seconds) = (at(0, 64), at(1, 64), at(2, 2));
+    if let [one, other] = &sockets[..] {
+        return compare([one, other], depth, bytes, seconds);
+    }
     let backend = crypto::by_name("auto").unwrap();
     let worker = WorkerConfig {
         cpu: Some(1),
@@ -81,4 +92,47 @@ fn main() {
         busy * 1e9 / did.requests as f64,
     );
     drop((load, device));
+}
+
+const PAIRS: usize = 20;
+
+fn compare(sockets: [&Path; 2], depth: usize, bytes: usize, seconds: usize) {
+    let length = Duration::from_secs(seconds as u64) / (4 * PAIRS as u32);
+    let load = |depth| LoadConfig {
+        kind: Algorithm::Aes128Cbc.into(),
+        block_bytes: bytes,
+        depth,
+        interrupts: Interrupts::EventIndex,
+        delays: false,
+    };
+    let (mut rates, mut p99s) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        let mut of = [(0.0, 0.0); 2];
+        // Who is first changes.
+        for side in [pair % 2, 1 - pair % 2] {
+            let mut many = Load::start(sockets[side], load(depth)).unwrap();
+            let counts = many.run(length, &|| true).unwrap();
+            drop(many);
+            let mut one = Load::start(sockets[side], load(1)).unwrap();
+            let (last, times) = (RefCell::new(Instant::now()), RefCell::new(Vec::new()));
+            // It asks before each request.
+            let ask = || {
+                let now = Instant::now();
+                times.borrow_mut().push(now - last.replace(now));
+                true
+            };
+            one.run(length, &ask).unwrap();
+            let mut times = times.into_inner();
+            times.sort_unstable();
+            let p99 = times[times.len() * 99 / 100].as_secs_f64();
+            of[side] = (counts.requests as f64 / counts.seconds, p99);
+        }
+        rates.push(of[0].0 / of[1].0);
+        p99s.push(of[0].1 / of[1].1);
+    }
+    for (what, mut ratios) in [("rate", rates), ("p99", p99s)] {
+        ratios.sort_unstable_by(f64::total_cmp);
+        let at = |part: usize| ratios[(ratios.len() - 1) * part / 4];
+        println!("{what}: {:.3} ({:.3} to {:.3})", at(2), at(1), at(3));
+    }
 }

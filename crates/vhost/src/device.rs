@@ -19,6 +19,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use sys::clock::now_ns;
 use sys::event::Event;
 use sys::readable;
+use sys::role::Role;
 use wire::virtio_crypto as virtio;
 
 use crate::backend::{QUEUES_MAX, virtio_config};
@@ -315,11 +316,81 @@ impl Shared {
     }
 }
 
+/// A device's files, before it has a function: what a program opens with rights that it
+/// gives up then. Front-ends that connect wait.
+#[derive(Debug)]
+pub struct Bound {
+    config: DeviceConfig,
+    listener: UnixListener,
+    logs: Logs,
+    files: Files,
+}
+
+/// A socket and the log beside it, removed on drop.
+#[derive(Debug)]
+struct Files(PathBuf);
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for path in [&self.0, &log_path(&self.0)] {
+            // One that somebody else removed is gone.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Bound {
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn new(config: DeviceConfig) -> Result<Self, DeviceError> {
+        let queues = config.queues;
+        if !(1..=QUEUES_MAX).contains(&queues) {
+            return Err(DeviceError::Queues { queues });
+        }
+        if config.workers.is_empty() {
+            return Err(DeviceError::Workers);
+        }
+        if let Some(bytes) = config.piece_bytes
+            && (bytes == 0 || !bytes.is_multiple_of(PIECE_BYTES_MIN))
+        {
+            return Err(DeviceError::Piece { bytes });
+        }
+        let listener = listen(&config.socket)?;
+        let files = Files(config.socket.path.clone());
+        let logs = log_path(&config.socket.path);
+        let logs = Logs::open(&logs, queues).map_err(|source| DeviceError::Log {
+            path: logs.clone(),
+            source,
+        })?;
+        Ok(Self {
+            config,
+            listener,
+            logs,
+            files,
+        })
+    }
+
+    /// Serves front-ends, one at a time.
+    ///
+    /// # Errors
+    /// [`DeviceError::Thread`].
+    pub fn start(
+        self,
+        function: CryptoFunction,
+        notices: Notices,
+        supervisor: &Supervisor,
+    ) -> Result<Device, DeviceError> {
+        Device::serve(function, self, notices, supervisor)
+    }
+}
+
 /// A device that listens. Dropping it ends it: what was taken is finished.
 pub struct Device {
     shared: Arc<Shared>,
     stop: Arc<Event>,
     thread: Option<JoinHandle<()>>,
+    /// Removed when it has ended.
+    _files: Files,
 }
 
 impl std::fmt::Debug for Device {
@@ -339,24 +410,21 @@ impl Device {
         notices: Notices,
         supervisor: &Supervisor,
     ) -> Result<Self, DeviceError> {
-        let queues = config.queues;
-        if !(1..=QUEUES_MAX).contains(&queues) {
-            return Err(DeviceError::Queues { queues });
-        }
-        if config.workers.is_empty() {
-            return Err(DeviceError::Workers);
-        }
-        if let Some(bytes) = config.piece_bytes
-            && (bytes == 0 || !bytes.is_multiple_of(PIECE_BYTES_MIN))
-        {
-            return Err(DeviceError::Piece { bytes });
-        }
-        let listener = listen(&config.socket)?;
-        let logs = log_path(&config.socket.path);
-        let logs = Logs::open(&logs, queues).map_err(|source| DeviceError::Log {
-            path: logs.clone(),
-            source,
-        })?;
+        Bound::new(config)?.start(function, notices, supervisor)
+    }
+
+    fn serve(
+        function: CryptoFunction,
+        bound: Bound,
+        notices: Notices,
+        supervisor: &Supervisor,
+    ) -> Result<Self, DeviceError> {
+        let Bound {
+            config,
+            listener,
+            logs,
+            files,
+        } = bound;
         let supervised = supervisor.supervised();
         let shared = Shared::new(function, config, notices, logs, supervised);
         let shared = Arc::new(shared.map_err(DeviceError::Thread)?);
@@ -364,13 +432,17 @@ impl Device {
         let own = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("lockgate-vhost".to_owned())
-            .spawn(move || listen_on(&listener, &own.0, &own.1))
+            .spawn(move || {
+                sys::role::enter(Role::Control);
+                listen_on(&listener, &own.0, &own.1);
+            })
             .map_err(DeviceError::Thread)?;
         supervised.add(&shared);
         Ok(Self {
             shared,
             stop,
             thread: Some(thread),
+            _files: files,
         })
     }
 
@@ -429,15 +501,12 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.stop();
-        for path in [self.socket(), &log_path(self.socket())] {
-            // One that somebody else removed is gone.
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 
 /// Where a device writes down how far entries were begun, for the one that comes after it.
-fn log_path(socket: &Path) -> PathBuf {
+#[must_use]
+pub fn log_path(socket: &Path) -> PathBuf {
     let mut path = socket.as_os_str().to_owned();
     path.push(".log");
     path.into()

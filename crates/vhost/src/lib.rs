@@ -38,7 +38,8 @@ pub use backend::{QUEUES_MAX, REQUEST_BYTES_MAX, SetupError};
 pub use connection::ConnectionError;
 pub use counters::Refusal;
 pub use device::{
-    Device, DeviceConfig, DeviceCounters, DeviceError, Notice, Notices, SocketConfig, moderation,
+    Bound, Device, DeviceConfig, DeviceCounters, DeviceError, Notice, Notices, SocketConfig,
+    log_path, moderation,
 };
 pub use limits::{HostLimits, Limits};
 pub use memory::{GuestMemory, MemoryError, REGIONS_MAX, RegionSpec};

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sys::event::Event;
+use sys::role::Role;
 use sys::uring::EventSignal;
 
 use crate::backend::SetupError;
@@ -133,6 +134,7 @@ impl Writer {
             .name("lockgate-tell".to_owned())
             .spawn(move || {
                 let _running = running;
+                sys::role::enter(Role::Control);
                 while !is_over.load(Ordering::Acquire) {
                     if event.wait(LOOK) && !is_over.load(Ordering::Acquire) {
                         // What fails is of the front-end's making, and its own loss.

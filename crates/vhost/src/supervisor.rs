@@ -17,6 +17,7 @@ use std::time::Duration;
 use engine::{Overseer, Trouble};
 use sys::clock::now_ns;
 use sys::event::Event;
+use sys::role::Role;
 
 use crate::device::Shared;
 use crate::limits::{HostLimits, Pool};
@@ -125,6 +126,7 @@ impl Supervisor {
         let thread = std::thread::Builder::new()
             .name("lockgate-watch".to_owned())
             .spawn(move || {
+                sys::role::enter(Role::Control);
                 let run = AssertUnwindSafe(|| run(&own, overseer));
                 if catch_unwind(run).is_err() {
                     own.failed(Failure::Supervisor);

@@ -56,7 +56,8 @@ impl Session {
         owner: u64,
         workers: usize,
     ) -> Result<Self, KeyError> {
-        let key = || backend.key(algorithm, material);
+        // All that the back-end makes of it.
+        let key = || sys::secret::within(|| backend.key(algorithm, material));
         let keys = (0..workers)
             .map(|_| Ok(UnsafeCell::new(Some(key()?))))
             .collect::<Result<_, _>>()?;

@@ -11,6 +11,8 @@ Example, for one guest (examples/one-vm.toml):
   socket = \"/run/lockgate/vm1.sock\"
 
 Every other key has a default:
+  user = \"lockgate\"                 whom it runs as, a name or a number; as root: the
+                                    user `lockgate` if there is one, else `nobody`
   backend = \"auto\"                  of the engine: see `lockgate speed --backend`
   workers = [2, 3]                  CPUs of its workers; one worker, on any CPU
   spin_us = 50                      a worker looks so long before it sleeps; learnt
@@ -44,6 +46,11 @@ Stock QEMU offers guests AES-CBC only on such a device, and a guest that has one
 does not migrate. Linux's driver can ask for at most 31 pages at once, 124 KiB;
 longer requests end with an error. What else is allowed is for front-ends that ask the device.
 
+Once sockets are open it is confined: a user of its own, no capability, no other
+network, no file, and of each kind of thread only the system calls it needs. Another
+call ends the program, with a word of which. What the kernel lacks is told. Started
+as root it has a process beside it, which removes the sockets at the end.
+
 Memory of guests is taken from memfd, tmpfs and hugetlbfs, sealed or not. Whoever takes
 it away while it is in use is cut off, and nobody else.
 
@@ -61,4 +68,12 @@ pub struct ServeArguments {
     /// Print no QEMU lines and no libvirt XML
     #[arg(long, conflicts_with = "check")]
     pub no_lines: bool,
+    /// Whom to run as, by name or number; before `user` of the file
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Keep all rights of the user that starts it. Gives up that a guest who finds a fault
+    /// in this program gets no files, no network and no other process, and that core dumps
+    /// show no keys
+    #[arg(long, conflicts_with = "user")]
+    pub no_confinement: bool,
 }

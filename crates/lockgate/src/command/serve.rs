@@ -1,6 +1,7 @@
 //! `lockgate serve`
 
 mod config;
+mod confined;
 mod lines;
 
 use std::error::Error;
@@ -15,7 +16,7 @@ use engine::{CryptoEngine, Governed, Governor};
 use kit::load::piece::{self, Best};
 use signal_hook::consts::SIGUSR1;
 use sys::failure::with_causes;
-use vhost::{Device, DeviceCounters, Notice, Notices, Supervisor};
+use vhost::{Bound, Device, DeviceCounters, Notice, Notices, Supervisor};
 
 use crate::cli::ServeArguments;
 use crate::console::Console;
@@ -24,6 +25,7 @@ use crate::interrupt;
 use crate::log_lines::LogLines;
 
 use config::{Served, ServedFunction};
+use confined::{Plan, Remover};
 use lines::Line;
 
 /// How often a signal is looked for.
@@ -39,20 +41,26 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
     let served = served
         .map_err(|error| anyhow!("{path}: {error}"))
         .or_usage()?;
+    let plan = Plan::of(arguments, &served)?;
     if !arguments.no_lines {
-        console.print(&overview(&served))?;
+        console.print(&overview(&served, &plan))?;
     }
     if arguments.check {
         return Ok(Exit::Ok);
     }
+    let remover = plan.remover()?;
     let stop = interrupt::flag().or_failed()?;
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).or_failed()?;
-    let server = Server::start(served, console)?;
+    let server = Server::start(served, &plan, remover, console)?;
     console.notice("serving; SIGUSR1 prints the counters, SIGTERM, SIGHUP or Ctrl-C ends");
-    let mut failure = None;
+    let (mut failure, mut is_said) = (None, false);
     while failure.is_none() && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
+        if !is_said && let Some(words) = confined::unlocked() {
+            is_said = true;
+            console.warning(&words);
+        }
         if asked.swap(false, Ordering::Relaxed) {
             console.offer(&server.counters());
         }
@@ -66,8 +74,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
 }
 
 /// Who is served and how, and what their guests take.
-fn overview(served: &Served) -> String {
-    let mut text = String::new();
+fn overview(served: &Served, plan: &Plan) -> String {
+    let mut text = format!("{}\n\n", plan.in_words());
     for one in &served.functions {
         let line = Line {
             name: &one.name,
@@ -102,12 +110,18 @@ struct Server {
     devices: Vec<(String, Device)>,
     governor: Option<Governor>,
     supervisor: Supervisor,
-    /// Ends last.
     _engine: CryptoEngine,
+    /// Ends last.
+    _remover: Option<Remover>,
 }
 
 impl Server {
-    fn start(mut served: Served, console: &Console) -> Result<Self, Failure> {
+    fn start(
+        mut served: Served,
+        plan: &Plan,
+        remover: Option<Remover>,
+        console: &Console,
+    ) -> Result<Self, Failure> {
         let backend = probe::calibration::backend(&served.backend).or_usage()?;
         let mut pieces = Pieces::new(Arc::clone(&backend));
         for one in &mut served.functions {
@@ -117,6 +131,17 @@ impl Server {
                 one.device.piece_bytes = Some(best.bytes);
             }
         }
+        let mut bound = Vec::new();
+        for one in served.functions {
+            let socket = Bound::new(one.device.clone());
+            let socket = socket.with_context(|| format!("vf {:?}", one.name));
+            bound.push((socket.or_failed()?, one));
+        }
+        // What is chosen from files, once, is chosen while they can be read.
+        for kind in Kind::all() {
+            backend.width(kind);
+        }
+        plan.enter(console)?;
         let engine = CryptoEngine::start(backend, &served.workers);
         let engine = engine.context("cannot start the workers").or_failed()?;
         let supervisor = Supervisor::start(engine.overseer(), served.limits);
@@ -124,14 +149,13 @@ impl Server {
             .context("cannot start the supervisor")
             .or_failed()?;
         let (mut devices, mut governed) = (Vec::new(), Vec::new());
-        for ServedFunction {
-            name,
-            function,
-            device,
-            controller,
-            ..
-        } in served.functions
-        {
+        for (bound, one) in bound {
+            let ServedFunction {
+                name,
+                function,
+                controller,
+                ..
+            } = one;
             let function = engine.function(function);
             let function = function
                 .with_context(|| format!("vf {name:?}"))
@@ -140,7 +164,7 @@ impl Server {
                 let watch = function.watch();
                 governed.push(Governed { controller, watch });
             }
-            let device = Device::start(function, device, tell(&name, console.lines()), &supervisor);
+            let device = bound.start(function, tell(&name, console.lines()), &supervisor);
             let device = device.with_context(|| format!("vf {name:?}")).or_failed()?;
             devices.push((name, device));
         }
@@ -159,6 +183,7 @@ impl Server {
             governor,
             supervisor,
             _engine: engine,
+            _remover: remover,
         })
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use confine::{Calls, Capabilities, Confinement};
 use forward::plane::{Holder, Plan, Plane, PlaneError};
 use sys::failure::with_causes;
 
@@ -31,6 +32,11 @@ const ASK_WAIT: Duration = Duration::from_secs(2);
 /// it goes.
 pub fn keep(desk: &Desk, plan: &Plan, to_log: bool, console: &Console) -> Result<Exit, Failure> {
     let stop = interrupt::flag().or_failed()?;
+    // Before it starts a thread or a program: these inherit it.
+    let confined = confinement().enter_process();
+    let confined = confined.context("cannot confine itself").or_failed()?;
+    console.notice(&format!("confined: {}", confined.in_words()));
+    confined.lacks.iter().for_each(|lack| console.warning(lack));
     let mut plane = reserve(desk, &stop, console)?;
     plane.become_(plan).map_err(failure)?;
     if stop.load(Ordering::Relaxed) {
@@ -83,6 +89,29 @@ fn reserve(desk: &Desk, stop: &AtomicBool, console: &Console) -> Result<Plane, F
 fn say_to(log: &Path) -> std::io::Result<()> {
     let log = std::fs::File::create(log)?;
     Ok(rustix::stdio::dup2_stderr(log)?)
+}
+
+/// What changes of its file take at any time. It stays root, since it mounts namespaces
+/// and starts routing daemons, which become users of their own. For the same reason its
+/// files are not restricted: the kernel lets nobody mount whose files are.
+fn confinement() -> Confinement {
+    type C = Capabilities;
+    // Ports, routes, sockets of frames; XDP programs, and the memory of their maps.
+    let network = C::NET_ADMIN | C::NET_RAW | C::NET_BIND_SERVICE | C::NET_BROADCAST;
+    let programs = C::BPF | C::PERFMON | C::SYS_RESOURCE | C::IPC_LOCK | C::SYS_NICE;
+    // Namespaces by name: they are entered, and mounted.
+    let namespaces = C::SYS_ADMIN | C::SYS_CHROOT;
+    // Daemons of other users: made, given their folders, looked at and ended.
+    let users = C::SETUID | C::SETGID | C::SETPCAP | C::KILL | C::SYS_PTRACE;
+    let files = C::CHOWN | C::FOWNER | C::FSETID | C::DAC_OVERRIDE | C::DAC_READ_SEARCH;
+    Confinement {
+        user: None,
+        keep: network | programs | namespaces | users | files,
+        files: None,
+        has_network: true,
+        files_max: None,
+        calls: Calls::Programs,
+    }
 }
 
 fn serve(desk: &Desk, plane: &mut Plane, listener: &UnixListener, stop: &AtomicBool) {

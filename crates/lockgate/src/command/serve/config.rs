@@ -25,6 +25,7 @@ struct File {
     quarantine: usize,
     memory_max: Option<String>,
     made_max: Option<String>,
+    user: Option<Id>,
     #[serde(default)]
     vf: Vec<Vf>,
 }
@@ -123,6 +124,8 @@ pub struct Served {
     pub backend: String,
     pub workers: Vec<WorkerConfig>,
     pub limits: HostLimits,
+    /// Whom it is to run as, a name or a number.
+    pub user: Option<String>,
     pub functions: Vec<ServedFunction>,
 }
 
@@ -211,6 +214,10 @@ pub fn parse(text: &str) -> Result<Served, String> {
             made_bytes_max: memory("made_max", file.made_max.as_deref())?
                 .unwrap_or(most.made_bytes_max),
         },
+        user: file.user.map(|user| match user {
+            Id::Number(number) => number.to_string(),
+            Id::Name(name) => name,
+        }),
         functions,
     })
 }
