@@ -5,6 +5,7 @@ mod build;
 mod cli;
 mod command;
 mod command_line;
+mod confinement;
 mod console;
 mod exit;
 mod export;

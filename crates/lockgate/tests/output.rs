@@ -139,7 +139,7 @@ fn guests_are_served_whatever_becomes_of_the_log() {
             .spawn()
             .unwrap();
         let mut served = Served(child);
-        testing::until(|| socket.exists(), |there| *there);
+        testing::until(|| is_served(&socket), |is_there| *is_there);
         let signal = |name: &str| {
             let line = format!("kill -{name} {}", served.0.id());
             let sent = Command::new("sh").args(["-c", &line]).status().unwrap();

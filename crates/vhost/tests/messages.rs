@@ -140,7 +140,8 @@ fn memory_that_cannot_be_had() {
     let rig = Rig::new();
     let bytes = MIB as u64;
     let file = sealed(MIB).unwrap();
-    let on_disk = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // Everybody may write there, and it outlives a boot (hier(7)): it is on a disk.
+    let on_disk = tempfile::tempfile_in("/var/tmp").unwrap();
     on_disk.set_len(bytes).unwrap();
     let on_disk = OwnedFd::from(on_disk);
     let one = [0, bytes, USER, 0];

@@ -48,7 +48,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
     if arguments.check {
         return Ok(Exit::Ok);
     }
-    let remover = plan.remover()?;
+    let remover = plan.remover(console)?;
     let stop = interrupt::flag().or_failed()?;
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).or_failed()?;

@@ -128,8 +128,10 @@ fn nothing_is_made_that_could_not_be_written_down() {
         // Nor does a program begin.
         let touched = tempfile::tempdir().unwrap();
         let touch = |name: &str| {
-            let mut command = Command::new("touch");
-            command.arg(touched.path().join(name));
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", ": >\"$0\""])
+                .arg(touched.path().join(name));
             namespace.spawn_journalled(&journal, command)
         };
         let (mut child, record) = touch("room").unwrap();

@@ -12,6 +12,7 @@ use forward::plane::{Holder, Plan, Plane, PlaneError};
 use sys::failure::with_causes;
 
 use super::desk::{Answer, Desk, LINE_BYTES_MAX, Request};
+use crate::confinement;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::interrupt;
@@ -32,11 +33,7 @@ const ASK_WAIT: Duration = Duration::from_secs(2);
 /// it goes.
 pub fn keep(desk: &Desk, plan: &Plan, to_log: bool, console: &Console) -> Result<Exit, Failure> {
     let stop = interrupt::flag().or_failed()?;
-    // Before it starts a thread or a program: these inherit it.
-    let confined = confinement().enter_process();
-    let confined = confined.context("cannot confine itself").or_failed()?;
-    console.notice(&format!("confined: {}", confined.in_words()));
-    confined.lacks.iter().for_each(|lack| console.warning(lack));
+    confinement::enter(&rights(), console)?;
     let mut plane = reserve(desk, &stop, console)?;
     plane.become_(plan).map_err(failure)?;
     if stop.load(Ordering::Relaxed) {
@@ -94,7 +91,7 @@ fn say_to(log: &Path) -> std::io::Result<()> {
 /// What changes of its file take at any time. It stays root, since it mounts namespaces
 /// and starts routing daemons, which become users of their own. For the same reason its
 /// files are not restricted: the kernel lets nobody mount whose files are.
-fn confinement() -> Confinement {
+fn rights() -> Confinement {
     type C = Capabilities;
     // Ports, routes, sockets of frames; XDP programs, and the memory of their maps.
     let network = C::NET_ADMIN | C::NET_RAW | C::NET_BIND_SERVICE | C::NET_BROADCAST;

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use confine::{Calls, Capabilities, Confinement, Files, User};
-use sys::role::on_enter;
 
 use crate::cli::ServeArguments;
+use crate::confinement;
 use crate::console::Console;
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Failure, OrExit};
 
 use super::config::Served;
 
@@ -64,10 +64,17 @@ impl Plan {
 
     /// A process that removes the files at the end, where this one will not be able to.
     /// Before there are other threads.
-    pub fn remover(&self) -> Result<Option<Remover>, Failure> {
+    pub fn remover(&self, console: &Console) -> Result<Option<Remover>, Failure> {
         let is_needed = self.is_confined && self.user.as_ref().is_some_and(|user| user.uid != 0);
-        let started = is_needed.then(|| Remover::start(&self.files)).transpose();
+        if !is_needed {
+            return Ok(None);
+        }
+        let started = console
+            .lines()
+            .without_writer(|| Remover::start(&self.files))
+            .flatten();
         started
+            .map(Some)
             .context("cannot start the process that removes the sockets at the end")
             .or_failed()
     }
@@ -84,7 +91,7 @@ impl Plan {
         sys::secret::reserve()
             .context("cannot reserve memory for keys")
             .or_failed()?;
-        let confinement = Confinement {
+        let rights = Confinement {
             files: Some(Files {
                 removed_in: folders(match &self.user {
                     // The process beside removes them.
@@ -100,27 +107,7 @@ impl Plan {
             files_max: Some(FILES_MAX),
             calls: Calls::Roles,
         };
-        // Threads that run already would stay as they are.
-        let confined = console
-            .lines()
-            .without_writer(|| confinement.enter_process())
-            .or_failed()?;
-        let confined = confined
-            .context("cannot confine itself; --no-confinement says what it gives up")
-            .or_failed()?;
-        console.notice(&format!("confined: {}", confined.in_words()));
-        for lack in &confined.lacks {
-            console.warning(lack);
-        }
-        let lines = console.lines().clone();
-        on_enter(move |role| {
-            if let Err(error) = confined.enter_thread(role) {
-                // A thread with more rights than was said serves nobody.
-                lines.say(&format!("lockgate: {}", sys::failure::with_causes(&error)));
-                std::process::exit(Exit::Failed as i32);
-            }
-        });
-        Ok(())
+        confinement::enter(&rights, console)
     }
 }
 
