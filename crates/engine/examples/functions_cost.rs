@@ -59,6 +59,7 @@ impl<'w> Arm<'w> {
             cpu: Some(WORKER_CPU),
             idle_spin: Some(Duration::from_micros(spin_us)),
             nice: 0,
+            stand_ins: 0,
             is_core_shared: false,
         };
         let engine = CryptoEngine::start(Arc::clone(backend), &[worker])

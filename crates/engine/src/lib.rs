@@ -27,6 +27,7 @@ mod lane;
 mod leaving;
 mod local;
 mod pool;
+mod relief;
 mod resident;
 mod service;
 mod standpoint;
@@ -49,7 +50,7 @@ pub use function::{
 pub use governor::{Governed, Governor};
 pub use lane::{Closed, DEPTH_MAX, Hint, LaneConfig, LaneError, Order, PIECE_BYTES_MIN};
 pub use local::{LocalLane, Outcome, Port};
-pub use pool::{Engine, StartError, WorkerConfig};
+pub use pool::{Engine, STAND_INS_MAX, StartError, WorkerConfig};
 pub use resident::{EvictError, Intake, Resident, Tenancy};
 pub use service::{BATCH_MAX, Batch, Outcomes, Service};
 pub use standpoint::{Overseer, STALL, Trouble};

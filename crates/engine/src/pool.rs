@@ -22,10 +22,11 @@ use crate::function::{
     Ending, Function, FunctionConfig, FunctionError, LANES_MAX, Numbers, Owned, VirtualFunction,
 };
 use crate::lane::{Closed, LaneConfig, LaneError, lane};
+use crate::relief::Relief;
 use crate::resident::{Eviction, Home, Residents};
 use crate::service::Service;
 use crate::standpoint::{Overseer, Standpoint};
-use crate::worker::Worker;
+use crate::worker::{Relieved, Returned, Seat, Shift, Worker};
 use crate::worker_lane::WorkerLane;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +42,13 @@ pub struct WorkerConfig {
     pub is_core_shared: bool,
     /// How far it yields its CPU to other threads (nice value, 0 to 19).
     pub nice: i32,
+    /// Threads that stand by to go on where the memory of a virtual function holds the
+    /// worker up, at most [`STAND_INS_MAX`]; an [`Overseer`] sends them.
+    pub stand_ins: usize,
 }
+
+/// More tenants than that hold nobody up at a time, but the worker.
+pub const STAND_INS_MAX: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -109,13 +116,17 @@ pub(crate) struct Control<R> {
     commands: Mutex<Result<Vec<Command<R>>, Closed>>,
     slots: Mutex<Slots>,
     pub(crate) tally: WorkerTally,
-    pub(crate) standpoint: Standpoint,
-    cpu_clock: OnceLock<CpuClock>,
+    /// Of each member of the crew.
+    standpoints: Box<[Standpoint]>,
+    cpu_clocks: Box<[OnceLock<CpuClock>]>,
+    pub(crate) relief: Relief,
+    /// From those who were held up; `None` after the end.
+    returned: Mutex<Option<Vec<Returned<R>>>>,
     rung_ns: AtomicU64,
 }
 
 impl<R> Control<R> {
-    fn new() -> io::Result<Self> {
+    fn new(stand_ins: usize) -> io::Result<Self> {
         Ok(Self {
             doorbell: WakeIndex::default(),
             event: Event::new()?,
@@ -126,8 +137,10 @@ impl<R> Control<R> {
             commands: Mutex::new(Ok(Vec::new())),
             slots: Mutex::default(),
             tally: WorkerTally::default(),
-            standpoint: Standpoint::default(),
-            cpu_clock: OnceLock::new(),
+            standpoints: (0..=stand_ins).map(|_| Standpoint::default()).collect(),
+            cpu_clocks: (0..=stand_ins).map(|_| OnceLock::new()).collect(),
+            relief: Relief::default(),
+            returned: Mutex::new(Some(Vec::new())),
             rung_ns: AtomicU64::new(0),
         })
     }
@@ -198,13 +211,53 @@ impl<R> Control<R> {
         self.doorbell.disarm();
     }
 
+    pub(crate) fn standpoint(&self, member: usize) -> &Standpoint {
+        &self.standpoints[member]
+    }
+
+    pub(crate) fn standpoints(&self) -> &[Standpoint] {
+        &self.standpoints
+    }
+
+    fn returned(&self) -> MutexGuard<'_, Option<Vec<Returned<R>>>> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From one who was held up; it comes back where the worker has ended.
+    pub(crate) fn give_back(&self, returned: Returned<R>) -> Result<(), Returned<R>> {
+        match &mut *self.returned() {
+            Some(all) => all.push(returned),
+            None => return Err(returned),
+        }
+        self.call();
+        Ok(())
+    }
+
+    pub(crate) fn take_returned(&self) -> Vec<Returned<R>> {
+        let mut returned = self.returned();
+        returned.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes back no more.
+    pub(crate) fn end_returned(&self) -> Vec<Returned<R>> {
+        self.returned().take().unwrap_or_default()
+    }
+
     pub(crate) fn event(&self) -> &Event {
         &self.event
     }
 
+    /// CPU time that the worker's crew has used, or `None` if it has ended.
+    fn cpu_time(&self) -> Option<Duration> {
+        let clocks = self.cpu_clocks.iter().filter_map(OnceLock::get);
+        clocks
+            .filter_map(|clock| clock.read())
+            .reduce(|all, one| all + one)
+    }
+
     /// CPU time that the worker has used, ns; 0 when it has ended.
     pub(crate) fn busy_ns(&self) -> u64 {
-        let time = self.cpu_clock.get().and_then(|clock| clock.read());
+        let time = self.cpu_time();
         time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
@@ -310,7 +363,7 @@ impl<R: Copy + Send> Control<R> {
 #[derive(Debug)]
 struct Handle<R> {
     control: Arc<Control<R>>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// A pool of workers with one kind of service. Dropping it shuts it down:
@@ -340,9 +393,12 @@ impl<S: Service> Engine<S> {
             numbers: Arc::default(),
         };
         for (worker, &config) in configs.iter().enumerate() {
-            engine
-                .workers
-                .push(start_worker(worker, config, Arc::clone(&service))?);
+            let crew = Crew {
+                worker,
+                config,
+                service: Arc::clone(&service),
+            };
+            crew.start(&mut engine.workers)?;
         }
         Ok(engine)
     }
@@ -394,7 +450,7 @@ impl<S: Service> Engine<S> {
     /// # Panics
     /// When there is no such worker.
     pub fn cpu_time(&self, worker: usize) -> Option<Duration> {
-        self.workers[worker].control.cpu_clock.get()?.read()
+        self.workers[worker].control.cpu_time()
     }
 
     /// Who looks after the workers.
@@ -415,9 +471,9 @@ impl<S: Service> Drop for Engine<S> {
         for worker in &mut self.workers {
             // One that is dropped by its own worker (in a task's waker, say)
             // cannot wait for it: the worker ends by itself.
-            let thread = worker.thread.take();
             let own = std::thread::current().id();
-            if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
+            let threads = worker.threads.drain(..);
+            for thread in threads.filter(|thread| thread.thread().id() != own) {
                 // A panic was reported to the lanes' clients already.
                 let _ = thread.join();
             }
@@ -425,54 +481,113 @@ impl<S: Service> Drop for Engine<S> {
     }
 }
 
-fn start_worker<S: Service>(
+/// The threads of one worker.
+struct Crew<S> {
     worker: usize,
     config: WorkerConfig,
     service: Arc<dyn Fn(usize) -> S + Send + Sync>,
-) -> Result<Handle<S::Request>, StartError> {
-    let resources = |source| StartError::Resources { worker, source };
-    let control = Arc::new(Control::new().map_err(resources)?);
-    let (report, ready) = std::sync::mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new()
-        .name(format!("lockgate-w{worker}"))
-        .spawn({
-            let control = Arc::clone(&control);
-            move || {
-                if let Err(error) = config.cpu.map_or(Ok(()), pin_to) {
-                    let _ = report.send(Err(error));
-                    return;
-                }
-                make_timers_exact();
-                if config.nice > 0 {
-                    // One that yields less does its work as well.
-                    let _ = be_nice(config.nice);
-                }
-                control.standpoint.begin();
-                let _ = control.cpu_clock.set(CpuClock::of_this_thread());
-                // Before the report: an engine that has started has services.
-                let mine = Worker::new(service(worker), config, control);
-                sys::role::enter(Role::Worker);
-                let _ = report.send(Ok(()));
-                work(mine);
-            }
-        })
-        .map_err(resources)?;
-    // Nothing comes from a thread that panicked on its way.
-    let pinned = ready.recv().map_err(|_| StartError::Service { worker })?;
-    pinned.map_err(|source| StartError::Pin { worker, source })?;
-    Ok(Handle {
-        control,
-        thread: Some(thread),
-    })
 }
 
-/// Runs a worker to its end. A panic of the service ends this worker only;
-/// its clients see their lanes closed.
-fn work<S: Service>(mut worker: Worker<S>) {
-    let end = catch_unwind(AssertUnwindSafe(|| worker.run()));
-    worker.close(if end.is_ok() {
-        Closed::Shutdown
-    } else {
-        Closed::WorkerFailed
-    });
+impl<S: Service> Crew<S> {
+    fn start(&self, workers: &mut Vec<Handle<S::Request>>) -> Result<(), StartError> {
+        let stand_ins = self.config.stand_ins.min(STAND_INS_MAX);
+        let control = Control::new(stand_ins).map_err(|source| self.resources(source))?;
+        let control = Arc::new(control);
+        let config = self.config;
+        let own = Arc::clone(&control);
+        let (thread, seat) = self.member(0, Arc::clone(&control), move |service| {
+            Arc::new(Seat::new(
+                Worker::new(service, config, Arc::clone(&own)),
+                own,
+            ))
+        })?;
+        // From here on whoever drops it ends it.
+        workers.push(Handle {
+            control: Arc::clone(&control),
+            threads: vec![thread],
+        });
+        let threads = &mut workers.last_mut().expect("it was added").threads;
+        for member in 1..=stand_ins {
+            let seat = Arc::clone(&seat);
+            let (thread, _) = self.member(member, Arc::clone(&control), move |service| {
+                seat.add(service);
+                seat
+            })?;
+            threads.push(thread);
+        }
+        Ok(())
+    }
+
+    fn resources(&self, source: io::Error) -> StartError {
+        let worker = self.worker;
+        StartError::Resources { worker, source }
+    }
+
+    /// A thread that is where it should be, has a service, and serves.
+    fn member(
+        &self,
+        member: usize,
+        control: Arc<Control<S::Request>>,
+        sit_down: impl FnOnce(S) -> Arc<Seat<S>> + Send + 'static,
+    ) -> Result<(JoinHandle<()>, Arc<Seat<S>>), StartError> {
+        let (worker, config) = (self.worker, self.config);
+        let service = Arc::clone(&self.service);
+        let name = match member {
+            0 => format!("lockgate-w{worker}"),
+            _ => format!("lockgate-w{worker}s{member}"),
+        };
+        let (report, ready) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            if let Err(error) = config.cpu.map_or(Ok(()), pin_to) {
+                let _ = report.send(Err(error));
+                return;
+            }
+            make_timers_exact();
+            if config.nice > 0 {
+                // One that yields less does its work as well.
+                let _ = be_nice(config.nice);
+            }
+            control.standpoints[member].begin();
+            let _ = control.cpu_clocks[member].set(CpuClock::of_this_thread());
+            // Before the report: an engine that has started has services.
+            let seat = sit_down(service(worker));
+            sys::role::enter(Role::Worker);
+            let _ = report.send(Ok(Arc::clone(&seat)));
+            serve(&seat, member);
+        });
+        let thread = thread.map_err(|source| self.resources(source))?;
+        // Nothing comes from a thread that panicked on its way.
+        let seated = ready.recv().map_err(|_| StartError::Service { worker })?;
+        let seat = seated.map_err(|source| StartError::Pin { worker, source })?;
+        Ok((thread, seat))
+    }
+}
+
+/// What a member of the crew does to the worker's end: it is on duty, or stands by. A
+/// panic of the service ends this worker only; its clients see their lanes closed.
+fn serve<S: Service>(seat: &Seat<S>, member: usize) {
+    let relief = seat.relief();
+    let mut shift = (member == 0).then(|| Shift::begin(seat, member));
+    loop {
+        let on_duty = shift.take().or_else(|| {
+            let ask = relief.wait()?;
+            Shift::relieve(seat, member, ask)
+        });
+        let Some(mut on_duty) = on_duty else {
+            if relief.is_over() {
+                return;
+            }
+            continue;
+        };
+        let end = catch_unwind(AssertUnwindSafe(|| on_duty.run()));
+        let how = match end {
+            Ok(Err(Relieved)) => continue,
+            Ok(Ok(())) => Closed::Shutdown,
+            Err(_) => Closed::WorkerFailed,
+        };
+        if on_duty.close(how) {
+            relief.end();
+            return;
+        }
+    }
 }

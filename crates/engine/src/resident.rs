@@ -290,6 +290,18 @@ impl Residents {
         self.count -= 1;
     }
 
+    /// Nobody looks at it for now. Its kicks are left where they are.
+    pub(crate) fn set_aside(&mut self, slot: u32, stay: Stay) {
+        self.looked.retain(|other| *other != slot);
+        self.leaving.retain(|other| *other != slot);
+        self.armed -= usize::from(stay == Stay::Armed);
+    }
+
+    /// So many that were set aside do not come back.
+    pub(crate) fn forget(&mut self, count: usize) {
+        self.count -= count;
+    }
+
     /// Whether some could have kicked since the worker last looked.
     pub(crate) fn is_due(&mut self) -> bool {
         if self.armed == 0 {

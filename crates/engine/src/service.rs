@@ -185,7 +185,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
     }
 
     /// Wakes the clients of `present` that wait for what is there.
-    pub(crate) fn wake(&mut self, present: &[u32], width: usize) {
+    fn wake(&mut self, present: &[u32], width: usize) {
         let sleeps = |lane: &u32| {
             let config = &self.lanes[*lane as usize].shared.config;
             config.moderation.client_sleeps()
@@ -197,15 +197,18 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         }
         WakeIndex::fence_after_publish();
         for &lane in present {
-            let lane = &mut self.lanes[lane as usize];
-            // The ring is looked at only for a sleeper: its index is the
-            // client's cache line.
-            lane.look_at_barriers();
-            if lane.is_armed() || lane.is_urgent || lane.held.is_some() {
-                let is_dry = lane.in_hand == 0 && lane.requests.len_now() < width;
-                notify(lane, 0, is_dry);
-            }
+            wake(&mut self.lanes[lane as usize], width);
         }
+    }
+}
+
+/// Wakes a lane's client if it waits for what is there: what was published is fenced.
+pub(crate) fn wake<R: Copy + Send>(lane: &mut WorkerLane<R>, width: usize) {
+    // The ring is looked at only for a sleeper: its index is the client's cache line.
+    lane.look_at_barriers();
+    if lane.is_armed() || lane.is_urgent || lane.held.is_some() {
+        let is_dry = lane.in_hand == 0 && lane.requests.len_now() < width;
+        notify(lane, 0, is_dry);
     }
 }
 

@@ -17,6 +17,7 @@ use sys::clock::{now_ns, ticks};
 use sys::usage::thread_usage;
 
 use crate::pool::Control;
+use crate::relief::Ask;
 
 /// A visit that lasts longer and does not compute is a stall.
 pub const STALL: Duration = Duration::from_millis(5);
@@ -59,6 +60,11 @@ impl Host {
         Self(FIRST + id)
     }
 
+    /// The virtual function, if it is of one.
+    pub(crate) fn one(self) -> Option<u64> {
+        self.0.checked_sub(FIRST)
+    }
+
     pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::NOBODY, one) | (one, Self::NOBODY) => one,
@@ -85,9 +91,54 @@ impl Standpoint {
         self.at.store(host.0, Ordering::Release);
     }
 
+    /// The number of the last visit.
+    pub(crate) fn visits(&self) -> u64 {
+        self.visits.load(Ordering::Relaxed)
+    }
+
     #[inline]
     pub(crate) fn leave(&self) {
         self.at.store(NOBODY, Ordering::Release);
+    }
+
+    /// How its thread fares, beside what was `seen` of it before.
+    fn look(&self, now_ns: u64, seen: &mut Seen) -> Look {
+        let at = self.at.load(Ordering::Acquire);
+        let visit = self.visits();
+        // Who has not moved since has not faulted either.
+        let is_still = visit == seen.visits;
+        let state = if is_still && at == NOBODY {
+            None
+        } else {
+            self.state()
+        };
+        let faults = state.as_ref().map_or(0, |state| {
+            let before = seen.faults.replace(state.faults).unwrap_or(state.faults);
+            state.faults.saturating_sub(before)
+        });
+        // What the kernel said is of this visit if it lasts still.
+        let lasts = self.at.load(Ordering::Acquire) == at && self.visits() == visit;
+        if at == NOBODY || !is_still || !lasts {
+            *seen = Seen {
+                visits: visit,
+                since_ns: now_ns,
+                was_waiting: false,
+                ..*seen
+            };
+            let stall = None;
+            return Look { faults, stall };
+        }
+        // Who computes, or waits for its CPU, is held up by nobody.
+        let waits_in = state.and_then(|state| state.waits_in);
+        // With two looks one after the other, so that it is not a moment's wait.
+        let was_waiting = std::mem::replace(&mut seen.was_waiting, waits_in.is_some());
+        let stall = waits_in.filter(|_| was_waiting).map(|waits_in| Stall {
+            host: Host(at),
+            visit,
+            lasts: Duration::from_nanos(now_ns.saturating_sub(seen.since_ns)),
+            waits_in,
+        });
+        Look { faults, stall }
     }
 
     /// What the kernel says of the thread; a read of a few microseconds.
@@ -109,6 +160,19 @@ impl Standpoint {
             faults: minor + major,
         })
     }
+}
+
+struct Look {
+    /// Since the last look.
+    faults: u64,
+    stall: Option<Stall>,
+}
+
+struct Stall {
+    host: Host,
+    visit: u64,
+    lasts: Duration,
+    waits_in: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,7 +303,8 @@ struct Seen {
 /// Looks after the workers of an engine, on any thread.
 pub struct Overseer {
     controls: Vec<Arc<dyn Overseen>>,
-    seen: Vec<Seen>,
+    /// Of each member of each worker's crew.
+    seen: Vec<Vec<Seen>>,
 }
 
 impl std::fmt::Debug for Overseer {
@@ -249,13 +314,19 @@ impl std::fmt::Debug for Overseer {
 }
 
 trait Overseen: Send + Sync {
-    fn standpoint(&self) -> &Standpoint;
+    /// One for each member of the crew.
+    fn standpoints(&self) -> &[Standpoint];
     fn has_failed(&self) -> bool;
+    fn relieve(&self, ask: Ask);
 }
 
 impl<R: Copy + Send> Overseen for Control<R> {
-    fn standpoint(&self) -> &Standpoint {
-        &self.standpoint
+    fn standpoints(&self) -> &[Standpoint] {
+        self.standpoints()
+    }
+
+    fn relieve(&self, ask: Ask) {
+        self.relief.ask(ask);
     }
 
     fn has_failed(&self) -> bool {
@@ -269,74 +340,54 @@ impl Overseer {
     ) -> Self {
         let controls: Vec<_> = controls.map(|one| one as Arc<dyn Overseen>).collect();
         Self {
-            seen: vec![Seen::default(); controls.len()],
+            seen: controls
+                .iter()
+                .map(|control| vec![Seen::default(); control.standpoints().len()])
+                .collect(),
             controls,
         }
     }
 
     /// Tells `trouble` of each worker that has some, at `now_ns`. A stall is told with
-    /// each look while it lasts.
+    /// each look while it lasts. Where the worker has stand-ins, one takes over.
     pub fn look(&mut self, now_ns: u64, mut trouble: impl FnMut(Trouble)) {
         for (worker, (control, seen)) in self.controls.iter().zip(&mut self.seen).enumerate() {
             if control.has_failed() {
                 trouble(Trouble::Ended { worker });
                 continue;
             }
-            let standpoint = control.standpoint();
-            let at = standpoint.at.load(Ordering::Acquire);
-            let visits = standpoint.visits.load(Ordering::Relaxed);
-            // A worker that has not moved since has not faulted either.
-            let is_still = visits == seen.visits;
-            let state = if is_still && at == NOBODY {
-                None
-            } else {
-                standpoint.state()
-            };
-            if let Some(State { faults, .. }) = &state {
-                let faults = *faults;
-                let before = seen.faults.replace(faults).unwrap_or(faults);
-                let count = faults.saturating_sub(before);
-                if count > 0 {
+            let crew = control.standpoints().iter().zip(seen);
+            for (member, (standpoint, seen)) in crew.enumerate() {
+                let look = standpoint.look(now_ns, seen);
+                if look.faults > 0 {
+                    let count = look.faults;
                     trouble(Trouble::Faulted { worker, count });
                 }
-            }
-            // What the kernel said is of this visit if it lasts still.
-            let lasts = standpoint.at.load(Ordering::Acquire) == at
-                && standpoint.visits.load(Ordering::Relaxed) == visits;
-            if at == NOBODY || !is_still || !lasts {
-                *seen = Seen {
-                    visits,
-                    since_ns: now_ns,
-                    was_waiting: false,
-                    ..*seen
+                let Some(stall) = look.stall else {
+                    continue;
                 };
-                continue;
+                let function = stall.host.one();
+                if function.is_some() {
+                    let visit = stall.visit;
+                    control.relieve(Ask { member, visit });
+                }
+                if stall.lasts >= STALL {
+                    standpoint.is_stalled.store(true, Ordering::Relaxed);
+                    trouble(Trouble::Stalled {
+                        worker,
+                        function,
+                        lasts: stall.lasts,
+                        waits_in: stall.waits_in,
+                    });
+                }
             }
-            let lasts_ns = now_ns.saturating_sub(seen.since_ns);
-            // A worker that computes, or that waits for its CPU, is held up by nobody.
-            let waits_in = state.and_then(|state| state.waits_in);
-            // With two looks one after the other, so that it is not a moment's wait.
-            let was_waiting = std::mem::replace(&mut seen.was_waiting, waits_in.is_some());
-            let Some(waits_in) = waits_in.filter(|_| was_waiting) else {
-                continue;
-            };
-            if lasts_ns < STALL.as_nanos() as u64 {
-                continue;
-            }
-            standpoint.is_stalled.store(true, Ordering::Relaxed);
-            trouble(Trouble::Stalled {
-                worker,
-                function: at.checked_sub(FIRST),
-                lasts: Duration::from_nanos(lasts_ns),
-                waits_in,
-            });
         }
     }
 
     /// Whether some worker is at somebody's memory right now: else a look may wait.
     pub fn is_any_out(&self) -> bool {
-        let is_out =
-            |control: &Arc<dyn Overseen>| control.standpoint().at.load(Ordering::Relaxed) != NOBODY;
-        self.controls.iter().any(is_out)
+        let is_out = |one: &Standpoint| one.at.load(Ordering::Relaxed) != NOBODY;
+        let all = self.controls.iter();
+        all.flat_map(|control| control.standpoints()).any(is_out)
     }
 }

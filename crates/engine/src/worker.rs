@@ -1,6 +1,9 @@
 //! The worker: inhale, process, exhale.
 
+mod aside;
+mod errand;
 mod residents;
+mod shift;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,16 +12,20 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use aside::Aside;
+pub(crate) use aside::Returned;
+use errand::Errand;
 use policy::{Gather, Idle};
-use sys::clock::{now_ns, ticks};
+use shift::Out;
+pub(crate) use shift::{Relieved, Seat, Shift};
+use sys::clock::now_ns;
 use sys::ready::Known;
 
-use crate::function::{Breath, Ending, LANES_MAX, Roster};
+use crate::function::{Ending, LANES_MAX, Roster};
 use crate::lane::Closed;
 use crate::pool::{Command, Control, WorkerConfig};
 use crate::resident::Residents;
-use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
-use crate::standpoint::{Host, Pace};
+use crate::service::{BATCH_MAX, Outcomes, Service, cancel};
 use crate::worker_lane::{Held, WorkerLane};
 
 /// Longest sleep without a look around; only a safety net, since a client
@@ -54,13 +61,16 @@ impl Drain {
 }
 
 pub(crate) struct Worker<S: Service> {
-    service: S,
     config: WorkerConfig,
     control: Arc<Control<S::Request>>,
     roster: Roster<S::Request>,
     gather: Gather,
     idle: Idle,
-    breath: Breath<S::Request>,
+    /// None while somebody is out with it.
+    errand: Option<Box<Errand<S>>>,
+    /// Who is out, and might be relieved.
+    out: Option<Out>,
+    aside: Vec<Aside<S::Request>>,
     touched: Vec<u32>,
     commands: VecDeque<Command<S::Request>>,
     drains: Vec<Drain>,
@@ -71,20 +81,20 @@ pub(crate) struct Worker<S: Service> {
     known: Known,
     due: Vec<u32>,
     residents: Residents,
-    pace: Pace,
     solo_left: u32,
 }
 
 impl<S: Service> Worker<S> {
     pub(crate) fn new(service: S, config: WorkerConfig, control: Arc<Control<S::Request>>) -> Self {
         Self {
-            service,
             config,
             control,
             roster: Roster::new(),
             gather: Gather::default(),
             idle: Idle::default(),
-            breath: Breath::new(),
+            errand: Some(Box::new(Errand::new(service))),
+            out: None,
+            aside: Vec::new(),
             touched: Vec::with_capacity(BATCH_MAX),
             commands: VecDeque::new(),
             drains: Vec::new(),
@@ -93,30 +103,23 @@ impl<S: Service> Worker<S> {
             known: Known::none(LANES_MAX),
             due: Vec::new(),
             residents: Residents::default(),
-            pace: Pace::new(),
             solo_left: 0,
         }
     }
 
-    pub(crate) fn run(&mut self) {
-        while !self.answer_calls() {
-            let done = self.breathe();
-            self.release();
-            if done == 0 {
-                self.rest();
-            }
-        }
-        self.finish();
+    fn errand(&mut self) -> &mut Errand<S> {
+        self.errand.as_mut().expect("it is here when nobody is out")
     }
 
     /// Hands every lane back, also after a panic.
-    pub(crate) fn close(&mut self, how: Closed) {
+    fn close(&mut self, how: Closed) {
         // First, so that a client that learns of the end can make no lane.
         self.commands.extend(self.control.end(how));
         let slots: Vec<u32> = self.roster.slots().collect();
         for slot in slots {
             self.close_lane(slot, how);
         }
+        self.close_aside(how);
         for command in self.commands.drain(..) {
             if let Command::Lane(lane) = command {
                 lane.close(how);
@@ -135,80 +138,10 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    fn breathe(&mut self) -> usize {
-        let width = self.gather();
-        let is_priced = self.roster.charges() && self.service.wants_time();
-        let inhaled_ns = if is_priced { now_ns() } else { 0 };
-        let count = self.inhale(width);
-        if count > 0 {
-            let host = self.host();
-            self.control.standpoint.enter(host);
-            let begin_ticks = ticks();
-            let mut outcomes = Outcomes {
-                lanes: &mut self.roster.lanes,
-                origins: &mut self.breath.origins,
-                touched: &mut self.touched,
-            };
-            let is_timed = width > 1 && self.gather.wants_time();
-            let begin_ns = if is_timed { now_ns() } else { 0 };
-            self.service
-                .process(Batch(&self.breath.requests), &mut outcomes);
-            self.charge_time(host, begin_ticks);
-            self.exhale();
-            self.control.standpoint.leave();
-            if is_timed {
-                self.gather.worked(now_ns() - begin_ns);
-            }
-            if is_priced {
-                let elapsed_ns = now_ns() - inhaled_ns;
-                self.service
-                    .breathed(count, self.breath.work_ns, elapsed_ns);
-            }
-        }
-        count
-    }
-
-    /// Whose memory the breath goes to.
-    fn host(&self) -> Host {
-        let hosts = self.breath.present.iter();
-        let hosts = hosts.map(|slot| self.roster.lanes[*slot as usize].host);
-        hosts.fold(Host::NOBODY, Host::and)
-    }
-
-    /// What processing took beyond what it was expected to, whoever it was of pays. Of
-    /// several it is not known whose that was: next time it is.
-    fn charge_time(&mut self, host: Host, begin_ticks: u64) {
-        self.solo_left = self.solo_left.saturating_sub(1);
-        if !self.roster.charges() {
-            return;
-        }
-        let (expected_ns, standpoint) = (self.breath.work_ns, &self.control.standpoint);
-        // Estimates are rough, and learn.
-        let beyond_ns = self
-            .pace
-            .beyond_ns(begin_ticks, 2 * expected_ns, standpoint);
-        if beyond_ns == 0 {
-            return;
-        }
-        // Whoever was notified meanwhile pays for that already.
-        let present = self.breath.present.iter();
-        let told_ns = present.map(|slot| self.roster.lanes[*slot as usize].surcharge_ns);
-        let beyond_ns = beyond_ns.saturating_sub(told_ns.sum());
-        if beyond_ns == 0 {
-            return;
-        }
-        if host == Host::MANY {
-            self.solo_left = SOLO_BREATHES;
-        } else if let Some(&slot) = self.breath.present.first() {
-            let lane = &mut self.roster.lanes[slot as usize];
-            lane.surcharge_ns = lane.surcharge_ns.saturating_add(beyond_ns);
-        }
-    }
-
     /// Waits a little for more requests where more can be done in the same time, as
     /// [`Gather`] says. Returns how many.
     fn gather(&mut self) -> usize {
-        let width = self.service.width();
+        let width = self.errand().service.width();
         if width == 1 {
             return 1;
         }
@@ -236,44 +169,39 @@ impl<S: Service> Worker<S> {
     /// can be done at once it takes that many or a multiple. A remainder would take
     /// as long as a full batch, so it waits for the next breath.
     fn inhale(&mut self, width: usize) -> usize {
-        self.breath.clear();
-        self.take_in();
         self.roster.find_work(&self.control.ready);
         let room = if width > 1 {
             (self.waiting() / width).max(1) * width
         } else {
             BATCH_MAX
         };
-        self.roster.inhale(
-            &mut self.service,
-            &mut self.breath,
-            room,
-            width,
-            self.solo_left > 0,
-        );
-        self.breath.requests.len()
+        // With others in one breath, whose memory holds the worker up is not known, and
+        // they wait with it: only where they are done in the time of one.
+        let alone_from = match (self.solo_left, self.config.stand_ins) {
+            (1.., _) => 1,
+            (0, 0) => usize::MAX,
+            (0, _) => width,
+        };
+        let errand = self.errand.as_mut().expect("it is here when nobody is out");
+        let Errand {
+            service, breath, ..
+        } = &mut **errand;
+        self.roster.inhale(service, breath, room, width, alone_from);
+        breath.requests.len()
     }
 
     fn exhale(&mut self) {
-        assert!(
-            self.breath.origins.iter().all(|one| one.done.is_some()),
-            "a service completes every request of its batch"
-        );
-        let mut outcomes = Outcomes {
-            lanes: &mut self.roster.lanes,
-            origins: &mut self.breath.origins,
-            touched: &mut self.touched,
-        };
-        outcomes.settle(&self.breath.present, self.service.width());
-        for index in 0..self.breath.present.len() {
-            let slot = self.breath.present[index];
+        for index in 0..self.errand().breath.present.len() {
+            let slot = self.errand().breath.present[index];
             self.note_held(slot);
             self.rekick(&[slot]);
-            self.breath.work_ns += self.roster.charge(slot);
+            let beyond_ns = self.roster.charge(slot);
+            self.errand().breath.work_ns += beyond_ns;
         }
+        let requests = self.errand().breath.requests.len();
         let tally = &self.control.tally;
         tally.batches.add(1);
-        tally.requests.add(self.breath.requests.len() as u64);
+        tally.requests.add(requests as u64);
         let looks = std::mem::take(&mut self.roster.looks);
         if looks > 0 {
             tally.looks.add(looks);
@@ -290,10 +218,8 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    fn release(&mut self) {
-        if self.held.is_empty() {
-            return;
-        }
+    /// Which notifications are due that were held back.
+    fn find_due(&mut self) {
         let now_ns = now_ns();
         let mut due = std::mem::take(&mut self.due);
         due.clear();
@@ -313,18 +239,16 @@ impl<S: Service> Worker<S> {
                 _ => self.note_held(slot),
             }
         }
-        if !due.is_empty() {
-            let mut outcomes = Outcomes {
-                lanes: &mut self.roster.lanes,
-                origins: &mut self.breath.origins,
-                touched: &mut self.touched,
-            };
-            outcomes.wake(&due, self.service.width());
-            for &slot in &due {
+        self.due = due;
+    }
+
+    /// Lists again what [`Self::find_due`] found.
+    fn list_due(&mut self) {
+        for slot in std::mem::take(&mut self.due) {
+            if self.roster.lanes.find(slot).is_some() {
                 self.note_held(slot);
             }
         }
-        self.due = due;
     }
 
     fn reconsider_held(&mut self, slot: u32) {
@@ -344,56 +268,21 @@ impl<S: Service> Worker<S> {
         })
     }
 
-    /// Nothing to do: spins a little if it is to, then sleeps if every lane
-    /// allows it.
-    fn rest(&mut self) {
-        let idle_ns = now_ns();
-        if self.spin(idle_ns) {
-            return;
-        }
-        if self.roster.has_restless() {
-            if self.config.is_core_shared {
-                std::thread::yield_now();
-            }
-            return;
-        }
-        self.control.arm_doorbell();
-        if self.has_work() || self.arm_residents() {
-            self.control.disarm_doorbell();
-        } else {
-            self.control.tally.sleeps.add(1);
-            let begin_ns = now_ns();
-            self.control.sleep(self.idle_time(), &mut self.residents);
-            let rung_ns = self.control.rung_ns();
-            self.idle.slept(idle_ns, begin_ns, rung_ns, now_ns());
-        }
+    fn sleep(&mut self, idle_ns: u64) {
+        self.control.tally.sleeps.add(1);
+        let begin_ns = now_ns();
+        self.control.sleep(self.idle_time(), &mut self.residents);
+        let rung_ns = self.control.rung_ns();
+        self.idle.slept(idle_ns, begin_ns, rung_ns, now_ns());
     }
 
-    /// Whether work came while spinning, since `idle_ns`.
-    fn spin(&mut self, idle_ns: u64) -> bool {
-        let spin = match self.config.idle_spin {
+    /// How long to look for work before a sleep.
+    fn spin(&self) -> Duration {
+        match self.config.idle_spin {
             Some(fixed) => fixed,
             None if self.config.is_core_shared => Duration::ZERO,
             None => Duration::from_nanos(self.idle.spin_ns()),
-        };
-        if spin.is_zero() {
-            return false;
         }
-        let deadline_ns = idle_ns + spin.min(self.idle_time()).as_nanos() as u64;
-        for look in 1u32.. {
-            if self.has_work() {
-                return true;
-            }
-            std::hint::spin_loop();
-            if look.is_multiple_of(LOOKS_A_CLOCK) && now_ns() >= deadline_ns {
-                break;
-            }
-        }
-        false
-    }
-
-    fn has_work(&mut self) -> bool {
-        self.control.is_called() || self.take_in() || self.roster.has_work(&self.control.ready)
     }
 
     /// Carries out commands, and looks after lanes whose clients left or whose
@@ -404,6 +293,9 @@ impl<S: Service> Worker<S> {
             && self.residents.leaving.is_empty();
         if is_calm && !self.control.is_called() {
             return false;
+        }
+        if self.config.stand_ins > 0 {
+            self.take_back();
         }
         self.obey_commands();
         let attention = &self.control.attention;
@@ -420,8 +312,11 @@ impl<S: Service> Worker<S> {
         self.due = slots;
         self.bury();
         self.see_off();
-        let roster = &mut self.roster;
-        self.drains.retain_mut(|drain| !drain.is_over(roster));
+        let (roster, aside) = (&mut self.roster, &self.aside);
+        self.drains.retain_mut(|drain| {
+            let is_aside = aside.iter().any(|one| one.function == drain.function);
+            is_aside || !drain.is_over(roster)
+        });
         let is_stopping = self.control.is_stopping();
         if is_stopping {
             // Lanes made after the look and before the stop are finished, too.
@@ -434,7 +329,9 @@ impl<S: Service> Worker<S> {
     fn obey_commands(&mut self) {
         self.commands.extend(self.control.take_commands());
         while let Some(command) = self.commands.pop_front() {
-            self.obey(command);
+            if let Some(command) = self.defer(command) {
+                self.obey(command);
+            }
         }
     }
 
@@ -452,7 +349,7 @@ impl<S: Service> Worker<S> {
                     // It never came to live here.
                     lane.home = None;
                 }
-                self.roster.add(*lane);
+                self.roster.add(lane);
                 if is_late || !is_settled {
                     self.close_lane(slot, Closed::Removed);
                 } else {
@@ -501,19 +398,21 @@ impl<S: Service> Worker<S> {
     }
 
     fn cancel(&mut self, slots: &[u32]) {
+        let width = self.errand().service.width();
         for &slot in slots {
             let lane = &mut self.roster.lanes[slot as usize];
-            cancel(&mut self.service, lane);
+            let errand = self.errand.as_mut().expect("it is here when nobody is out");
+            cancel(&mut errand.service, lane);
             if lane.staged > 0 {
                 self.touched.push(slot);
             }
         }
         let mut outcomes = Outcomes {
             lanes: &mut self.roster.lanes,
-            origins: &mut self.breath.origins,
+            origins: &mut [],
             touched: &mut self.touched,
         };
-        outcomes.settle(slots, self.service.width());
+        outcomes.settle(slots, width);
         for &slot in slots {
             self.note_held(slot);
         }
@@ -549,25 +448,15 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// The last breaths: everything submitted before the stop, and no more,
-    /// so that a client which keeps submitting cannot keep the worker alive.
-    fn finish(&mut self) {
+    /// How far each lane is to be finished.
+    fn goals(&mut self) -> Vec<(u32, u32)> {
         self.roster.rouse();
         let goal = |lane: &mut WorkerLane<S::Request>| {
             let waiting = u32::try_from(lane.requests.len_now()).expect("at most DEPTH_MAX");
             let goal = lane.requests.index().wrapping_add(waiting);
             (lane.shared.slot, goal)
         };
-        let mut goals: Vec<(u32, u32)> = self.roster.lanes.iter_mut().map(goal).collect();
-        while !goals.is_empty() {
-            self.breathe();
-            let lanes = &self.roster.lanes;
-            goals.retain(|&(slot, goal)| {
-                let lane = &lanes[slot as usize];
-                let left = goal.wrapping_sub(lane.requests.index()) as i32;
-                !lane.carried.is_empty() || left > 0
-            });
-        }
+        self.roster.lanes.iter_mut().map(goal).collect()
     }
 }
 

@@ -14,6 +14,9 @@ use crate::resident::Home;
 use crate::service::Service;
 use crate::standpoint::Host;
 
+/// As it is passed on.
+pub(crate) type BoxedLane<R> = Box<WorkerLane<R>>;
+
 #[derive(Debug)]
 pub(crate) struct WorkerLane<R> {
     pub(crate) shared: Arc<Shared<R>>,

@@ -17,6 +17,7 @@ mod moderation;
 mod overseer;
 mod packets;
 mod pieces;
+mod relief;
 mod residents;
 mod sectors;
 mod tenants;

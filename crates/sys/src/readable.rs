@@ -41,6 +41,9 @@ pub struct Watched {
     events: Vec<epoll::Event>,
 }
 
+// SAFETY: an event may hold a pointer; these hold numbers.
+unsafe impl Send for Watched {}
+
 impl std::fmt::Debug for Watched {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Watched({:?})", self.epoll)

@@ -1,7 +1,7 @@
 //! Workers that do crypto.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crypto::{Algorithm, Backend, KeyError, KeyMaterial};
@@ -10,6 +10,7 @@ use super::function::CryptoFunction;
 use super::lane::CryptoLane;
 use super::service::CryptoService;
 use super::session::{Issuer, Session};
+use super::states::States;
 use super::vault::Vault;
 use crate::counters::WorkerCounters;
 use crate::function::{FunctionConfig, FunctionError, RequestLimit};
@@ -42,10 +43,11 @@ impl CryptoEngine {
     pub fn start(backend: Arc<dyn Backend>, workers: &[WorkerConfig]) -> Result<Self, StartError> {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let panics: Arc<[AtomicU64]> = workers.iter().map(|_| AtomicU64::new(0)).collect();
+        let states: Vec<Arc<Mutex<States>>> = workers.iter().map(|_| Arc::default()).collect();
         let shared = (Arc::clone(&backend), Arc::clone(&panics));
-        let service = move |worker| {
+        let service = move |worker: usize| {
             let (backend, panics) = (Arc::clone(&shared.0), Arc::clone(&shared.1));
-            CryptoService::new(backend, worker, panics)
+            CryptoService::new(backend, worker, panics, Arc::clone(&states[worker]))
         };
         let engine = Engine::start(workers, service)?;
         Ok(Self {

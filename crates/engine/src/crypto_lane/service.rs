@@ -5,8 +5,8 @@
 )]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crypto::{
     Algorithm, Backend, Chaining, Job, Kind, Operation, Packets, Private, RsaScheme, Sectors,
@@ -54,7 +54,7 @@ pub struct CryptoService {
     order: Vec<u8>,
     jobs: Scratch<Job<'static>>,
     statuses: Vec<Status>,
-    states: States,
+    states: Arc<Mutex<States>>,
     lists: Scratch<Segment>,
     private: Private,
     prices: Box<[Price]>,
@@ -95,7 +95,13 @@ impl std::fmt::Debug for CryptoService {
 }
 
 impl CryptoService {
-    pub(super) fn new(backend: Arc<dyn Backend>, worker: usize, panics: Arc<[AtomicU64]>) -> Self {
+    /// Of one of those who take turns as that worker; `states` is the same for all of them.
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        worker: usize,
+        panics: Arc<[AtomicU64]>,
+        states: Arc<Mutex<States>>,
+    ) -> Self {
         Self {
             backend,
             worker,
@@ -103,7 +109,7 @@ impl CryptoService {
             order: Vec::with_capacity(BATCH_MAX),
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
             statuses: Vec::with_capacity(BATCH_MAX),
-            states: States::default(),
+            states,
             lists: Scratch(Vec::new()),
             private: Private::default(),
             prices: prices(),
@@ -148,7 +154,7 @@ impl CryptoService {
         if let Some((number, has_more)) = request.kept()
             && !(has_more && status == Some(Status::Ok))
         {
-            self.states.free(number);
+            self.states().free(number);
         }
         let status = status.unwrap_or(Status::BackendFailed);
         self.statuses.clear();
@@ -178,11 +184,22 @@ impl CryptoService {
             ..whole
         };
         // SAFETY: as in `process_chunk`; the state is new.
-        let begun = self.guarded(|own| unsafe {
-            let between = own.states.of(number);
-            own.backend.process_piece(kind, &nothing, between, false)
-        });
+        let begun = self.guarded(|own| unsafe { own.do_piece(kind, &nothing, number, false) });
         begun == Some(Status::Ok)
+    }
+
+    fn states(&self) -> MutexGuard<'_, States> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Safety
+    /// As of [`Backend::process_piece`]; the state of that number is of this request.
+    unsafe fn do_piece(&self, kind: Kind, job: &Job<'_>, number: u16, is_last: bool) -> Status {
+        let mut between = self.states().lend(number);
+        // SAFETY: the caller's.
+        let status = unsafe { self.backend.process_piece(kind, job, &mut between, is_last) };
+        self.states().give_back(number, between);
+        status
     }
 
     fn do_alone(&mut self, kind: Kind, request: &CryptoRequest) -> Status {
@@ -194,8 +211,7 @@ impl CryptoService {
                 return self.private.open(&*self.backend, kind, &job);
             }
             if let Some((number, has_more)) = request.kept() {
-                let between = self.states.of(number);
-                return self.backend.process_piece(kind, &job, between, !has_more);
+                return self.do_piece(kind, &job, number, !has_more);
             }
             let mut status = [Status::BackendFailed];
             self.backend.process(kind, &[job], &mut status);
@@ -363,9 +379,9 @@ impl Service for CryptoService {
                 return None;
             }
             if is_kept {
-                let number = self.states.take()?;
+                let number = self.states().take()?;
                 if !self.begin(kind, request, number) {
-                    self.states.free(number);
+                    self.states().free(number);
                     return None;
                 }
                 request.keep(number);
@@ -394,7 +410,7 @@ impl Service for CryptoService {
 
     fn forget(&mut self, rest: &CryptoRequest) {
         if let Some((number, _)) = rest.kept() {
-            self.states.free(number);
+            self.states().free(number);
         }
     }
 

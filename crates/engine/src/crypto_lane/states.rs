@@ -2,14 +2,15 @@
 
 use crypto::Between;
 
-/// One worker's. Each in a box, so that none is copied when there are more.
+/// One worker's, of all its crew: a stand-in goes on with what another began. Each in a
+/// box, so that none is copied when it is lent.
 #[derive(Debug)]
 #[expect(
     clippy::vec_box,
     reason = "states are wiped where they are, and so do not move"
 )]
 pub(super) struct States {
-    all: Vec<Box<Between>>,
+    all: Vec<Option<Box<Between>>>,
     free: Vec<u16>,
 }
 
@@ -19,7 +20,7 @@ const FIRST: u16 = 64;
 impl Default for States {
     fn default() -> Self {
         Self {
-            all: (0..FIRST).map(|_| Box::default()).collect(),
+            all: (0..FIRST).map(|_| Some(Box::default())).collect(),
             free: (0..FIRST).collect(),
         }
     }
@@ -32,18 +33,26 @@ impl States {
             return Some(number);
         }
         let number = u16::try_from(self.all.len()).ok()?;
-        self.all.push(Box::default());
+        self.all.push(Some(Box::default()));
         // So that giving back allocates nothing.
         self.free.reserve(self.all.len());
         Some(number)
     }
 
-    pub(super) fn of(&mut self, number: u16) -> &mut Between {
-        &mut self.all[usize::from(number)]
+    /// Whoever processes the next piece has it meanwhile.
+    pub(super) fn lend(&mut self, number: u16) -> Box<Between> {
+        // One that a back-end's panic took along is new.
+        self.all[usize::from(number)].take().unwrap_or_default()
+    }
+
+    pub(super) fn give_back(&mut self, number: u16, between: Box<Between>) {
+        self.all[usize::from(number)] = Some(between);
     }
 
     pub(super) fn free(&mut self, number: u16) {
-        self.of(number).end();
+        if let Some(between) = &mut self.all[usize::from(number)] {
+            between.end();
+        }
         debug_assert!(!self.free.contains(&number), "a state is given back once");
         self.free.push(number);
     }

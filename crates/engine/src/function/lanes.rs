@@ -1,13 +1,14 @@
 //! A worker's lanes, each in a slot that stays its own.
 
-use crate::worker_lane::WorkerLane;
+use crate::worker_lane::{BoxedLane, WorkerLane};
 
 /// Most lanes of one worker: the slots of a ready set.
 pub const LANES_MAX: usize = sys::ready::SLOTS_MAX;
 
+/// In boxes, so that a lane is lent for little.
 #[derive(Debug)]
 pub(crate) struct Lanes<R> {
-    slots: Vec<Option<WorkerLane<R>>>,
+    slots: Vec<Option<BoxedLane<R>>>,
     len: usize,
 }
 
@@ -24,10 +25,10 @@ impl<R> Lanes<R> {
     }
 
     pub(crate) fn find(&mut self, slot: u32) -> Option<&mut WorkerLane<R>> {
-        self.slots.get_mut(slot as usize)?.as_mut()
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
 
-    pub(crate) fn insert(&mut self, lane: WorkerLane<R>) {
+    pub(crate) fn insert(&mut self, lane: BoxedLane<R>) {
         let slot = lane.shared.slot as usize;
         if slot >= self.slots.len() {
             self.slots.resize_with(slot + 1, || None);
@@ -37,14 +38,20 @@ impl<R> Lanes<R> {
         self.len += 1;
     }
 
-    pub(crate) fn remove(&mut self, slot: u32) -> Option<WorkerLane<R>> {
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<BoxedLane<R>> {
         let lane = self.slots.get_mut(slot as usize)?.take();
         self.len -= usize::from(lane.is_some());
         lane
     }
 
+    /// Whatever is there, with nothing left.
+    pub(crate) fn take_all(&mut self) -> Vec<BoxedLane<R>> {
+        self.len = 0;
+        self.slots.iter_mut().filter_map(Option::take).collect()
+    }
+
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut WorkerLane<R>> {
-        self.slots.iter_mut().flatten()
+        self.slots.iter_mut().flatten().map(|lane| &mut **lane)
     }
 }
 
@@ -53,13 +60,17 @@ impl<R> std::ops::Index<usize> for Lanes<R> {
 
     #[inline]
     fn index(&self, slot: usize) -> &WorkerLane<R> {
-        self.slots[slot].as_ref().expect("the slot's lane is there")
+        self.slots[slot]
+            .as_deref()
+            .expect("the slot's lane is there")
     }
 }
 
 impl<R> std::ops::IndexMut<usize> for Lanes<R> {
     #[inline]
     fn index_mut(&mut self, slot: usize) -> &mut WorkerLane<R> {
-        self.slots[slot].as_mut().expect("the slot's lane is there")
+        self.slots[slot]
+            .as_deref_mut()
+            .expect("the slot's lane is there")
     }
 }

@@ -12,8 +12,9 @@ use sys::ready::{Known, ReadySet};
 use super::breath::{Breath, Purse, take_from};
 use super::lanes::{LANES_MAX, Lanes};
 use super::shared::Function;
+use crate::lane::Shared;
 use crate::service::{BATCH_MAX, Service};
-use crate::worker_lane::{Place, WorkerLane};
+use crate::worker_lane::{BoxedLane, Place};
 
 /// Most requests of one lane in a breath: enough for the widest multi-buffer
 /// code, and few enough that the next ones arrive while these are processed.
@@ -45,9 +46,25 @@ struct Flow<R> {
     is_throttled: bool,
 }
 
+/// What is known of a lane also while it is lent.
+#[derive(Debug)]
+struct Facts<R> {
+    flow: u32,
+    shared: Arc<Shared<R>>,
+    function: Option<Arc<Function<R>>>,
+}
+
+impl<R> Facts<R> {
+    fn is_restless(&self) -> bool {
+        !self.shared.config.moderation.worker_sleeps()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Roster<R> {
     pub(crate) lanes: Lanes<R>,
+    /// By slot.
+    facts: Vec<Option<Facts<R>>>,
     flows: Vec<Option<Box<Flow<R>>>>,
     schedule: Schedule,
     known: Known,
@@ -68,6 +85,7 @@ impl<R: Copy + Send> Roster<R> {
     pub(crate) fn new() -> Self {
         Self {
             lanes: Lanes::new(),
+            facts: Vec::new(),
             flows: Vec::new(),
             schedule: Schedule::default(),
             known: Known::none(LANES_MAX),
@@ -114,7 +132,7 @@ impl<R: Copy + Send> Roster<R> {
         self.restless > 0
     }
 
-    pub(crate) fn add(&mut self, lane: WorkerLane<R>) {
+    pub(crate) fn add(&mut self, lane: BoxedLane<R>) {
         let (slot, number) = (lane.shared.slot, lane.flow_number());
         let function = lane.function.clone();
         if self.flows.len() <= number as usize {
@@ -138,7 +156,16 @@ impl<R: Copy + Send> Roster<R> {
         flow.lanes += 1;
         self.owned += usize::from(lane.function.is_some());
         flow.queue.reserve(flow.lanes);
-        self.restless += usize::from(!lane.shared.config.moderation.worker_sleeps());
+        let facts = Facts {
+            flow: number,
+            shared: Arc::clone(&lane.shared),
+            function: lane.function.clone(),
+        };
+        self.restless += usize::from(facts.is_restless());
+        if self.facts.len() <= slot as usize {
+            self.facts.resize_with(slot as usize + 1, || None);
+        }
+        self.facts[slot as usize] = Some(facts);
         self.lanes.insert(lane);
         // What it may hold already was not announced here.
         self.known.know(slot);
@@ -149,13 +176,47 @@ impl<R: Copy + Send> Roster<R> {
         self.look_for_lone();
     }
 
-    pub(crate) fn remove(&mut self, slot: u32, ready: &ReadySet) -> Option<WorkerLane<R>> {
+    pub(crate) fn remove(&mut self, slot: u32, ready: &ReadySet) -> Option<BoxedLane<R>> {
         let lane = self.lanes.remove(slot)?;
-        let number = lane.flow_number();
+        self.strike(slot, ready);
+        Some(lane)
+    }
+
+    /// Takes all lanes of a virtual function away: those that are here, and who those are
+    /// that are lent.
+    pub(crate) fn set_aside(
+        &mut self,
+        function: u64,
+        ready: &ReadySet,
+    ) -> (Vec<BoxedLane<R>>, Vec<Arc<Shared<R>>>) {
+        let of_it = |facts: &Facts<R>| {
+            let owner = facts.function.as_ref();
+            owner.is_some_and(|owner| owner.id == function)
+        };
+        let own: Vec<_> = {
+            let own = self.facts.iter().flatten().filter(|facts| of_it(facts));
+            own.map(|facts| Arc::clone(&facts.shared)).collect()
+        };
+        let (mut here, mut lent) = (Vec::new(), Vec::new());
+        for shared in own {
+            match self.lanes.remove(shared.slot) {
+                Some(lane) => here.push(lane),
+                None => lent.push(Arc::clone(&shared)),
+            }
+            self.strike(shared.slot, ready);
+        }
+        (here, lent)
+    }
+
+    /// A lane that is not here has no turn any more.
+    fn strike(&mut self, slot: u32, ready: &ReadySet) {
+        let facts = self.facts[slot as usize].take();
+        let facts = facts.expect("a lane has facts as long as it is on the roster");
+        let number = facts.flow;
         self.lingering.retain(|other| *other != slot);
         ready.retire(&mut self.known, [slot]);
-        self.owned -= usize::from(lane.function.is_some());
-        self.restless -= usize::from(!lane.shared.config.moderation.worker_sleeps());
+        self.owned -= usize::from(facts.function.is_some());
+        self.restless -= usize::from(facts.is_restless());
         let flow = self.flows[number as usize].as_mut();
         let flow = flow.expect("a lane's flow is there as long as the lane");
         flow.queue.retain(|other| *other != slot);
@@ -167,12 +228,11 @@ impl<R: Copy + Send> Roster<R> {
             self.throttled
                 .retain(|Reverse((_, other))| *other != number);
             let debt_ns = self.schedule.remove(number);
-            if let Some(function) = &lane.function {
+            if let Some(function) = &facts.function {
                 function.leave_debt(debt_ns);
             }
         }
         self.look_for_lone();
-        Some(lane)
     }
 
     pub(crate) fn reconsider(&mut self, number: u32) {
@@ -345,15 +405,16 @@ impl<R: Copy + Send> Roster<R> {
     }
 
     /// Takes requests of one flow after the other, each once and for what its
-    /// turn is worth, until there are `room` or enough for a breath; or of one flow alone,
-    /// if `is_solo`, so that what the breath takes is known to be that flow's.
+    /// turn is worth, until there are `room` or enough for a breath. Another flow follows
+    /// only on fewer than `alone_from` requests: where that is 1, what the breath takes is
+    /// known to be one flow's.
     pub(crate) fn inhale<S: Service<Request = R>>(
         &mut self,
         service: &mut S,
         into: &mut Breath<R>,
         room: usize,
         width: usize,
-        is_solo: bool,
+        alone_from: usize,
     ) {
         if let Some(slot) = self.lone {
             let lane = &mut self.lanes[slot as usize];
@@ -368,7 +429,7 @@ impl<R: Copy + Send> Roster<R> {
         let mut work_ns = 0;
         while (work_ns < BREATH_NS || into.requests.len() < width)
             && into.requests.len() < room
-            && (!is_solo || into.requests.is_empty())
+            && into.requests.len() < alone_from
             && let Some(visit) = self.schedule.begin()
         {
             let flow = self.flows[visit.flow as usize].as_mut();

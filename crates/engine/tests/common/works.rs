@@ -15,6 +15,7 @@ pub const LONG: Duration = Duration::from_secs(20);
 /// A worker whose clients share its core.
 pub const WORKER: WorkerConfig = WorkerConfig {
     nice: 0,
+    stand_ins: 0,
     cpu: None,
     idle_spin: None,
     is_core_shared: true,

@@ -83,6 +83,7 @@ pub fn worker(cores: Cores) -> WorkerConfig {
         cpu: Some(cores.worker),
         idle_spin: Some(Duration::ZERO),
         nice: 0,
+        stand_ins: 0,
         is_core_shared: cores.is_shared(),
     }
 }

@@ -65,6 +65,7 @@ pub fn engine() -> Arc<CryptoEngine> {
     let backend = crypto::by_name("auto").unwrap();
     let worker = WorkerConfig {
         is_core_shared: true,
+        stand_ins: 1,
         ..WorkerConfig::default()
     };
     Arc::new(CryptoEngine::start(backend, &[worker]).unwrap())

@@ -145,6 +145,7 @@ fn engine(cpus: &Cpus, backend: &Arc<dyn Backend>) -> Result<CryptoEngine, RigEr
         cpu: Some(cpu),
         idle_spin: None,
         nice: 0,
+        stand_ins: 0,
         is_core_shared,
     };
     let workers: Vec<_> = cpus.workers.iter().map(worker).collect();

@@ -163,6 +163,7 @@ pub fn parse(text: &str) -> Result<Served, String> {
         idle_spin: spin,
         is_core_shared: false,
         nice: 0,
+        stand_ins: STAND_INS,
     };
     let mut workers: Vec<WorkerConfig> = match &file.workers[..] {
         [] => vec![worker(None)],
@@ -412,6 +413,9 @@ const DEPTH_MAX: usize = 1024;
 const SESSIONS_MAX: usize = 16_384;
 /// Connections and messages a second.
 const OFTEN_MAX: usize = 1_000_000;
+
+/// Guests whose memory may hold up one worker at a time, while the others go on.
+const STAND_INS: usize = 2;
 
 /// Every key is there once for each of them, too.
 const QUARANTINE_MAX: usize = 8;

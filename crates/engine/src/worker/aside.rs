@@ -1,0 +1,136 @@
+//! Virtual functions whose memory holds somebody up: set aside until he is back.
+
+use std::sync::Arc;
+
+use super::Worker;
+use super::shift::Homes;
+use crate::lane::{Closed, Shared};
+use crate::pool::Command;
+use crate::resident::{Eviction, Stay};
+use crate::service::Service;
+use crate::worker_lane::BoxedLane;
+
+/// One of them. Nothing of it is processed meanwhile: whoever is held up has some of its
+/// lanes, and uses its keys.
+pub(super) struct Aside<R> {
+    pub(super) function: u64,
+    lanes: Vec<BoxedLane<R>>,
+    lent: Vec<Arc<Shared<R>>>,
+    homes: Homes,
+    /// What was said of it meanwhile.
+    commands: Vec<Command<R>>,
+}
+
+/// What somebody brings back who was held up.
+#[derive(Debug)]
+pub(crate) struct Returned<R> {
+    pub(crate) function: u64,
+    /// None, where it ended by a panic.
+    pub(crate) lanes: Vec<BoxedLane<R>>,
+}
+
+impl<R> Aside<R> {
+    fn has(&self, eviction: &Eviction<R>) -> bool {
+        let own = self.lanes.iter().map(|lane| &lane.shared);
+        own.chain(&self.lent)
+            .any(|shared| Arc::ptr_eq(shared, &eviction.shared))
+    }
+}
+
+impl<S: Service> Worker<S> {
+    /// Some of its lanes are lent; `homes` of these are residents'.
+    pub(super) fn set_aside(&mut self, function: u64, homes: Homes) {
+        let (lanes, lent) = self.roster.set_aside(function, &self.control.ready);
+        for lane in &lanes {
+            if let Some(home) = &lane.home {
+                self.residents.set_aside(lane.shared.slot, home.stay);
+            }
+        }
+        for shared in &lent {
+            self.residents.set_aside(shared.slot, Stay::Looked);
+        }
+        self.residents.armed -= homes.armed;
+        self.aside.push(Aside {
+            function,
+            lanes,
+            lent,
+            homes,
+            commands: Vec::new(),
+        });
+    }
+
+    /// Keeps a command for a function that is set aside; any other comes back.
+    pub(super) fn defer(&mut self, command: Command<S::Request>) -> Option<Command<S::Request>> {
+        let of = |function: u64| {
+            let all = self.aside.iter();
+            all.clone().position(|one| one.function == function)
+        };
+        let at = match &command {
+            Command::Lane(lane) => lane.function.as_ref().and_then(|own| of(own.id)),
+            Command::Drain(function, _) => of(*function),
+            Command::End(ending) => of(ending.function),
+            // Whose it is it does not say. What ends a little later harms nobody.
+            Command::EndOne(..) => (!self.aside.is_empty()).then_some(0),
+            Command::Evict(eviction) => self.aside.iter().position(|one| one.has(eviction)),
+            Command::Reconsider(_) => None,
+        };
+        let Some(at) = at else {
+            return Some(command);
+        };
+        self.aside[at].commands.push(command);
+        None
+    }
+
+    pub(super) fn take_back(&mut self) {
+        for Returned { function, lanes } in self.control.take_returned() {
+            let Some(at) = self.aside.iter().position(|one| one.function == function) else {
+                continue;
+            };
+            let mut aside = self.aside.swap_remove(at);
+            // With a panic they are gone.
+            if lanes.is_empty() {
+                self.residents.forget(aside.homes.count);
+                for shared in &aside.lent {
+                    self.control.free_slot(shared.slot);
+                }
+            }
+            aside.lanes.extend(lanes);
+            for lane in aside.lanes {
+                self.settle_again(lane);
+            }
+            self.commands.extend(aside.commands);
+        }
+    }
+
+    fn settle_again(&mut self, mut lane: BoxedLane<S::Request>) {
+        let slot = lane.shared.slot;
+        lane.listed_ns = super::NOT_LISTED;
+        if let Some(home) = &mut lane.home {
+            match home.stay {
+                Stay::Leaving => self.residents.leaving.push(slot),
+                Stay::Looked | Stay::Armed => {
+                    home.stay = Stay::Looked;
+                    self.residents.looked.push(slot);
+                }
+            }
+        }
+        self.roster.add(lane);
+        self.roster.charge(slot);
+        self.note_held(slot);
+        // What was said of it meanwhile.
+        self.attend(slot);
+    }
+
+    /// At the worker's end.
+    pub(super) fn close_aside(&mut self, how: Closed) {
+        let returned = self.control.end_returned().into_iter();
+        let returned = returned.flat_map(|one| one.lanes);
+        let lanes = self.aside.drain(..).flat_map(|one| {
+            self.commands.extend(one.commands);
+            one.lanes
+        });
+        for lane in lanes.chain(returned) {
+            lane.close(how);
+        }
+    }
+}
