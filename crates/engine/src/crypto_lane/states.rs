@@ -5,10 +5,6 @@ use crypto::Between;
 /// One worker's, of all its crew: a stand-in goes on with what another began. Each in a
 /// box, so that none is copied when it is lent.
 #[derive(Debug)]
-#[expect(
-    clippy::vec_box,
-    reason = "states are wiped where they are, and so do not move"
-)]
 pub(super) struct States {
     all: Vec<Option<Box<Between>>>,
     free: Vec<u16>,
