@@ -34,6 +34,8 @@ fn main() {
     let backend = crypto::by_name("auto").unwrap();
     let worker = WorkerConfig {
         cpu: Some(1),
+        // As `lockgate serve` has.
+        stand_ins: 2,
         ..WorkerConfig::default()
     };
     let engine = CryptoEngine::start(backend, &[worker]).unwrap();

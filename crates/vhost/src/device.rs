@@ -1,5 +1,7 @@
 //! A device: a virtual function of an engine behind a socket, for one guest at a time.
 
+mod bound;
+
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -14,13 +16,14 @@ use std::time::{Duration, Instant};
 use crypto::Algorithm;
 use engine::{CryptoFunction, FunctionCounters, PIECE_BYTES_MIN};
 use policy::{Bucket, Moderation};
-use rustix::fs::{Gid, Mode, Uid};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use sys::clock::now_ns;
 use sys::event::Event;
 use sys::readable;
 use sys::role::Role;
 use wire::virtio_crypto as virtio;
+
+use bound::Files;
+pub use bound::{Bound, SocketConfig, log_path};
 
 use crate::backend::{QUEUES_MAX, virtio_config};
 use crate::connection::{Connection, ConnectionError};
@@ -91,14 +94,6 @@ pub fn moderation(of_controller: Moderation) -> Moderation {
         Moderation::Each => Moderation::Each,
         _ => Moderation::Armed,
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct SocketConfig {
-    pub path: PathBuf,
-    pub mode: u32,
-    pub owner: Option<u32>,
-    pub group: Option<u32>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -316,74 +311,6 @@ impl Shared {
     }
 }
 
-/// A device's files, before it has a function: what a program opens with rights that it
-/// gives up then. Front-ends that connect wait.
-#[derive(Debug)]
-pub struct Bound {
-    config: DeviceConfig,
-    listener: UnixListener,
-    logs: Logs,
-    files: Files,
-}
-
-/// A socket and the log beside it, removed on drop.
-#[derive(Debug)]
-struct Files(PathBuf);
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        for path in [&self.0, &log_path(&self.0)] {
-            // One that somebody else removed is gone.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-impl Bound {
-    /// # Errors
-    /// [`DeviceError`].
-    pub fn new(config: DeviceConfig) -> Result<Self, DeviceError> {
-        let queues = config.queues;
-        if !(1..=QUEUES_MAX).contains(&queues) {
-            return Err(DeviceError::Queues { queues });
-        }
-        if config.workers.is_empty() {
-            return Err(DeviceError::Workers);
-        }
-        if let Some(bytes) = config.piece_bytes
-            && (bytes == 0 || !bytes.is_multiple_of(PIECE_BYTES_MIN))
-        {
-            return Err(DeviceError::Piece { bytes });
-        }
-        let listener = listen(&config.socket)?;
-        let files = Files(config.socket.path.clone());
-        let logs = log_path(&config.socket.path);
-        let logs = Logs::open(&logs, queues).map_err(|source| DeviceError::Log {
-            path: logs.clone(),
-            source,
-        })?;
-        Ok(Self {
-            config,
-            listener,
-            logs,
-            files,
-        })
-    }
-
-    /// Serves front-ends, one at a time.
-    ///
-    /// # Errors
-    /// [`DeviceError::Thread`].
-    pub fn start(
-        self,
-        function: CryptoFunction,
-        notices: Notices,
-        supervisor: &Supervisor,
-    ) -> Result<Device, DeviceError> {
-        Device::serve(function, self, notices, supervisor)
-    }
-}
-
 /// A device that listens. Dropping it ends it: what was taken is finished.
 pub struct Device {
     shared: Arc<Shared>,
@@ -504,14 +431,6 @@ impl Drop for Device {
     }
 }
 
-/// Where a device writes down how far entries were begun, for the one that comes after it.
-#[must_use]
-pub fn log_path(socket: &Path) -> PathBuf {
-    let mut path = socket.as_os_str().to_owned();
-    path.push(".log");
-    path.into()
-}
-
 /// Sleeps of the thread that accepts; a stop wakes it.
 const LOOK: Duration = Duration::from_secs(3600);
 
@@ -601,54 +520,4 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, stop: &Event) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A socket that only its owner can reach, from its first moment on.
-fn listen(config: &SocketConfig) -> Result<UnixListener, DeviceError> {
-    let path = &config.path;
-    clear(path)?;
-    let bound = || -> io::Result<UnixListener> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (unix, stream) = (AddressFamily::UNIX, SocketType::STREAM);
-        let socket = rustix::net::socket_with(unix, stream, flags, None)?;
-        // Before it has a name, so that it never has another mode.
-        rustix::fs::fchmod(&socket, Mode::from_raw_mode(config.mode))?;
-        rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let (owner, group) = (
-            config.owner.map(Uid::from_raw),
-            config.group.map(Gid::from_raw),
-        );
-        if owner.is_some() || group.is_some() {
-            rustix::fs::chown(path, owner, group)?;
-        }
-        // Of what the process masks, the owner asked for.
-        rustix::fs::chmod(path, Mode::from_raw_mode(config.mode))?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        Ok(UnixListener::from(socket))
-    };
-    bound().map_err(|source| DeviceError::Socket {
-        path: path.clone(),
-        source,
-    })
-}
-
-/// Front-ends that wait for one before them to leave.
-const BACKLOG: i32 = 16;
-
-/// Removes what a device that is gone has left.
-fn clear(path: &Path) -> Result<(), DeviceError> {
-    use std::os::unix::fs::FileTypeExt;
-    let Ok(status) = path.symlink_metadata() else {
-        return Ok(());
-    };
-    if !status.file_type().is_socket() {
-        return Err(DeviceError::NoSocket(path.to_owned()));
-    }
-    if UnixStream::connect(path).is_ok() {
-        return Err(DeviceError::InUse(path.to_owned()));
-    }
-    std::fs::remove_file(path).map_err(|source| DeviceError::Socket {
-        path: path.to_owned(),
-        source,
-    })
 }
