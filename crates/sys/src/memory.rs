@@ -304,6 +304,21 @@ impl Mapping {
         Ok(())
     }
 
+    /// Reads a byte of each page, so that pages which are on their way are waited for here.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`]; nothing is read.
+    pub fn touch(&self, offset: usize, len: usize) -> Result<(), OutOfBounds> {
+        let from = self.address(offset, len)?;
+        let (mut at, mut read) = (0, 0);
+        while at < len {
+            read |= byte_at(from.wrapping_add(at)).load(Ordering::Relaxed);
+            at = (offset + at + 1).next_multiple_of(PAGE_BYTES) - offset;
+        }
+        std::hint::black_box(read);
+        Ok(())
+    }
+
     /// Copies bytes in.
     ///
     /// # Errors
@@ -377,6 +392,23 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
+
+    #[test]
+    fn each_page_is_touched_once_and_none_beyond() {
+        let (mapping, _file) = unsealed(8 * PAGE_BYTES);
+        let there = || 8 * PAGE_BYTES - mapping.absent_bytes(0, 8 * PAGE_BYTES) as usize;
+        for (offset, len, pages) in [
+            (PAGE_BYTES, 0, 0),
+            (PAGE_BYTES, 1, 1),
+            (2 * PAGE_BYTES - 1, 1, 1),
+            (2 * PAGE_BYTES - 1, 2, 2),
+            (4 * PAGE_BYTES - 1, PAGE_BYTES + 2, 5),
+        ] {
+            mapping.touch(offset, len).unwrap();
+            assert_eq!(there(), pages * PAGE_BYTES, "{offset} {len}");
+        }
+        assert!(mapping.touch(8 * PAGE_BYTES - 1, 2).is_err());
+    }
 
     #[test]
     fn copies_every_alignment_and_length() {

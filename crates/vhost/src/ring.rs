@@ -29,6 +29,9 @@ const IV_BYTES: usize = 16;
 /// since it may lie in pieces.
 pub(crate) const SMALL_BYTES: usize = 512;
 
+/// Longest request whose pages are waited for before it is processed.
+const TOUCHED_MAX: usize = 64 << 10;
+
 /// Descriptors after which a look at the queue ends, so that other tenants wait for no
 /// more than that.
 const DESCRIPTORS_A_LOOK: u32 = 512;
@@ -338,6 +341,9 @@ impl Ring {
 
     /// Lists `bytes` of one side of the chain from `begin` on as spans; whether they are
     /// there.
+    ///
+    /// Pages that are on their way are waited for here, where nobody else waits: requests
+    /// of others are processed with these. Longer ones are not.
     fn list(&mut self, side: usize, begin: usize, bytes: usize) -> bool {
         let pieces = [&self.chain.readable, &self.chain.writable][side];
         let spans = &mut self.spans[side];
@@ -351,9 +357,14 @@ impl Ring {
             let len = left.min(piece.bytes - skipped);
             (skip, left) = (skip - skipped, left - len);
             if len > 0 {
+                let (region, offset) = (piece.place.region, piece.place.offset + skipped);
+                if bytes <= TOUCHED_MAX {
+                    let touched = self.parts.memory.mapping(region).touch(offset, len);
+                    touched.expect("the chain's bytes lie in the memory");
+                }
                 spans.push(Span {
-                    region: self.regions[piece.place.region],
-                    offset: piece.place.offset + skipped,
+                    region: self.regions[region],
+                    offset,
                     len,
                 });
             }

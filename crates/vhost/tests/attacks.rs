@@ -369,3 +369,30 @@ fn memory_that_waits_moves_its_owner_to_another_worker_and_back() {
     finish(&mut driver);
     assert_eq!(good.complaints(), [""; 0]);
 }
+
+/// Its first offence: its requests come among those of a neighbour who always has some.
+#[test]
+fn a_neighbour_under_load_goes_on_while_memory_waits() {
+    let (bad, good) = pair();
+    let mut front = bad.front(FrontConfig {
+        data_bytes: 1 << 20,
+        ..unsealed()
+    });
+    let mut driver = front.start(0).unwrap();
+    encrypts(&mut front, &mut driver);
+    let session = open_aes(&mut front, true);
+    let waiting = match Waiting::on(front.memory().file()) {
+        Ok(waiting) => waiting,
+        Err(error) => return testing::skipped(format!("no userfaultfd(2): {error}")),
+    };
+    beside(&good, || {
+        let done = || good.device().counters().function.requests;
+        testing::until(done, |done| *done > 100);
+        ask(&front, &mut driver, session, 64..68);
+        testing::until(|| bad.device().counters().stalls, |stalls| *stalls > 0);
+        let before = done();
+        testing::until(done, |done| *done > before + 1000);
+        drop(waiting);
+        finish(&mut driver);
+    });
+}
