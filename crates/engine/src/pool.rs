@@ -120,8 +120,8 @@ pub(crate) struct Control<R> {
     standpoints: Box<[Standpoint]>,
     cpu_clocks: Box<[OnceLock<CpuClock>]>,
     pub(crate) relief: Relief,
-    /// From those who were held up; `None` after the end.
-    returned: Mutex<Option<Vec<Returned<R>>>>,
+    /// From those who were held up.
+    returned: Mutex<Vec<Returned<R>>>,
     rung_ns: AtomicU64,
 }
 
@@ -140,7 +140,7 @@ impl<R> Control<R> {
             standpoints: (0..=stand_ins).map(|_| Standpoint::default()).collect(),
             cpu_clocks: (0..=stand_ins).map(|_| OnceLock::new()).collect(),
             relief: Relief::default(),
-            returned: Mutex::new(Some(Vec::new())),
+            returned: Mutex::default(),
             rung_ns: AtomicU64::new(0),
         })
     }
@@ -219,28 +219,18 @@ impl<R> Control<R> {
         &self.standpoints
     }
 
-    fn returned(&self) -> MutexGuard<'_, Option<Vec<Returned<R>>>> {
+    fn returned(&self) -> MutexGuard<'_, Vec<Returned<R>>> {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From one who was held up; it comes back where the worker has ended.
-    pub(crate) fn give_back(&self, returned: Returned<R>) -> Result<(), Returned<R>> {
-        match &mut *self.returned() {
-            Some(all) => all.push(returned),
-            None => return Err(returned),
-        }
+    /// From one who was held up.
+    pub(crate) fn give_back(&self, returned: Returned<R>) {
+        self.returned().push(returned);
         self.call();
-        Ok(())
     }
 
     pub(crate) fn take_returned(&self) -> Vec<Returned<R>> {
-        let mut returned = self.returned();
-        returned.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Takes back no more.
-    pub(crate) fn end_returned(&self) -> Vec<Returned<R>> {
-        self.returned().take().unwrap_or_default()
+        std::mem::take(&mut *self.returned())
     }
 
     pub(crate) fn event(&self) -> &Event {

@@ -113,13 +113,13 @@ impl<S: Service> Worker<S> {
 
     /// Hands every lane back, also after a panic.
     fn close(&mut self, how: Closed) {
+        self.close_aside(how);
         // First, so that a client that learns of the end can make no lane.
         self.commands.extend(self.control.end(how));
         let slots: Vec<u32> = self.roster.slots().collect();
         for slot in slots {
             self.close_lane(slot, how);
         }
-        self.close_aside(how);
         for command in self.commands.drain(..) {
             if let Command::Lane(lane) = command {
                 lane.close(how);

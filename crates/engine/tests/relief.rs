@@ -342,21 +342,50 @@ fn a_stop_finishes_what_is_there_and_waits_for_who_is_held_up() {
         let (held, free) = (house.function(), house.function());
         let (mut own, mut other) = (lane(&held), lane(&free));
         let gated = house.submit(&mut own, true);
+        let later = house.submit(&mut own, false);
         if stand_ins > 0 {
             house.serves(&mut other);
         }
         let engine = house.engine.take().unwrap();
         let stopping = std::thread::spawn(move || engine.shutdown());
         if stand_ins > 0 {
-            until("the others are told", || {
-                other.closed() == Some(Closed::Shutdown)
-            });
+            house.serves(&mut other);
         }
+        // Its keys are in use.
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!((own.closed(), stopping.is_finished()), (None, false));
         house.gates.open(gated);
         stopping.join().unwrap();
         assert_eq!(own.closed(), Some(Closed::Shutdown));
-        assert_eq!(reaped(&mut own, 1), [(gated, Status::Ok)]);
+        assert_eq!(
+            reaped(&mut own, 2),
+            [(gated, Status::Ok), (later, Status::Ok)]
+        );
     }
+}
+
+/// What ends a worker ends nothing that somebody uses who is held up.
+#[test]
+fn a_worker_that_panics_waits_for_who_is_held_up() {
+    let mut house = House::new(1);
+    let (held, free) = (house.function(), house.function());
+    let (mut own, mut other) = (lane(&held), lane(&free));
+    let gated = house.submit(&mut own, true);
+    house.serves(&mut other);
+    let trapped = house.submit(&mut other, true);
+    house.gates.trap(trapped);
+    until("its owner is told", || {
+        other.closed() == Some(Closed::WorkerFailed)
+    });
+    let soon = Duration::from_millis(20);
+    let reset = held.reset(soon);
+    assert!(matches!(reset, Err(EndError::TimedOut { .. })), "{reset:?}");
+    house.gates.open(gated);
+    held.reset(LONG).unwrap();
+    assert_eq!(reaped(&mut own, 1), [(gated, Status::Ok)]);
+    until("it is closed", || {
+        own.closed() == Some(Closed::WorkerFailed)
+    });
 }
 
 #[derive(Clone, Copy, Debug)]

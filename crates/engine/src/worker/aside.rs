@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Worker;
 use super::shift::Homes;
+use super::{SLEEP_MAX, Worker};
 use crate::lane::{Closed, Shared};
 use crate::pool::Command;
 use crate::resident::{Eviction, Stay};
@@ -82,23 +82,54 @@ impl<S: Service> Worker<S> {
     }
 
     pub(super) fn take_back(&mut self) {
-        for Returned { function, lanes } in self.control.take_returned() {
-            let Some(at) = self.aside.iter().position(|one| one.function == function) else {
-                continue;
-            };
-            let mut aside = self.aside.swap_remove(at);
-            // With a panic they are gone.
-            if lanes.is_empty() {
-                self.residents.forget(aside.homes.count);
-                for shared in &aside.lent {
-                    self.control.free_slot(shared.slot);
-                }
-            }
-            aside.lanes.extend(lanes);
+        for returned in self.control.take_returned() {
+            let aside = self.rejoin(returned);
             for lane in aside.lanes {
                 self.settle_again(lane);
             }
             self.commands.extend(aside.commands);
+        }
+    }
+
+    fn rejoin(&mut self, returned: Returned<S::Request>) -> Aside<S::Request> {
+        let Returned { function, lanes } = returned;
+        let mut all = self.aside.iter();
+        let at = all.position(|one| one.function == function);
+        let mut aside = self
+            .aside
+            .swap_remove(at.expect("who is out is relieved once"));
+        // With a panic they are gone.
+        if lanes.is_empty() {
+            self.residents.forget(aside.homes.count);
+            for shared in &aside.lent {
+                self.control.free_slot(shared.slot);
+            }
+        }
+        aside.lanes.extend(lanes);
+        aside
+    }
+
+    /// Waits for somebody who is held up.
+    pub(super) fn await_return(&mut self) {
+        self.control.arm_doorbell();
+        if self.control.is_called() {
+            self.control.disarm_doorbell();
+        } else {
+            self.control.sleep(SLEEP_MAX, &mut self.residents);
+        }
+    }
+
+    /// At the worker's end. Keys that somebody uses still are there until he is back.
+    pub(super) fn close_aside(&mut self, how: Closed) {
+        while !self.aside.is_empty() {
+            for returned in self.control.take_returned() {
+                let aside = self.rejoin(returned);
+                aside.lanes.into_iter().for_each(|lane| lane.close(how));
+                self.commands.extend(aside.commands);
+            }
+            if !self.aside.is_empty() {
+                self.await_return();
+            }
         }
     }
 
@@ -119,18 +150,5 @@ impl<S: Service> Worker<S> {
         self.note_held(slot);
         // What was said of it meanwhile.
         self.attend(slot);
-    }
-
-    /// At the worker's end.
-    pub(super) fn close_aside(&mut self, how: Closed) {
-        let returned = self.control.end_returned().into_iter();
-        let returned = returned.flat_map(|one| one.lanes);
-        let lanes = self.aside.drain(..).flat_map(|one| {
-            self.commands.extend(one.commands);
-            one.lanes
-        });
-        for lane in lanes.chain(returned) {
-            lane.close(how);
-        }
     }
 }

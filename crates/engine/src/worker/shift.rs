@@ -222,19 +222,13 @@ impl<'s, S: Service> Shift<'s, S> {
         }
         match (&mut self.worker, self.function) {
             (Some(worker), _) => worker.close(how),
-            (None, Some(function)) => self.give_back(function, Vec::new()),
+            (None, Some(function)) => {
+                let lanes = Vec::new();
+                self.seat.control.give_back(Returned { function, lanes });
+            }
             (None, None) => {}
         }
         self.worker.is_some()
-    }
-
-    fn give_back(&self, function: u64, lanes: Vec<BoxedLane<S::Request>>) {
-        let control = &self.seat.control;
-        if let Err(Returned { lanes, .. }) = control.give_back(Returned { function, lanes }) {
-            lanes
-                .into_iter()
-                .for_each(|lane| lane.close(Closed::Shutdown));
-        }
     }
 
     /// Does what goes to the memory of `host`.
@@ -277,7 +271,7 @@ impl<'s, S: Service> Shift<'s, S> {
             return Ok(luggage);
         }
         let lanes = luggage.give_up(seat);
-        self.give_back(function, lanes);
+        seat.control.give_back(Returned { function, lanes });
         Err(Relieved)
     }
 
@@ -479,16 +473,23 @@ impl<'s, S: Service> Shift<'s, S> {
     /// The last breaths: everything submitted before the stop, and no more,
     /// so that a client which keeps submitting cannot keep the worker alive.
     fn finish(&mut self) -> Result<(), Relieved> {
-        let mut goals = self.worker().goals();
-        while !goals.is_empty() {
-            self.breathe()?;
-            let lanes = &mut self.worker().roster.lanes;
-            goals.retain(|&(slot, goal)| {
-                let lane = &lanes[slot as usize];
-                let left = goal.wrapping_sub(lane.requests.index()) as i32;
-                !lane.carried.is_empty() || left > 0
-            });
+        loop {
+            let mut goals = self.worker().goals();
+            while !goals.is_empty() {
+                self.breathe()?;
+                let lanes = &mut self.worker().roster.lanes;
+                goals.retain(|&(slot, goal)| {
+                    let lane = &lanes[slot as usize];
+                    let left = goal.wrapping_sub(lane.requests.index()) as i32;
+                    !lane.carried.is_empty() || left > 0
+                });
+            }
+            let worker = self.worker();
+            if worker.aside.is_empty() {
+                return Ok(());
+            }
+            worker.await_return();
+            worker.answer_calls();
         }
-        Ok(())
     }
 }
