@@ -147,6 +147,14 @@ impl Daemon {
         }
     }
 
+    /// Its open files by name, each as often as it is there.
+    pub fn files(&self) -> Vec<String> {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let links = all.filter_map(|one| std::fs::read_link(one.path()).ok());
+        links.map(|link| link.display().to_string()).collect()
+    }
+
     /// The most memory that was seen since this was asked last.
     pub fn take_largest(&self) -> u64 {
         self.largest.swap(0, Ordering::Relaxed)

@@ -22,8 +22,8 @@ const COMPARED: u64 = 16;
 pub const FAIR: &str = "fair";
 
 /// Nice value of an attacker that has no CPU for itself: what it takes of the victim's CPU
-/// is not the daemon's doing.
-const NICE: i32 = 19;
+/// is not the daemon's doing. Not so nice that what else a host does keeps it from harming.
+const NICE: i32 = 5;
 
 /// The load of the victim, and of a fair neighbour.
 pub struct Tenant {

@@ -48,6 +48,7 @@ pub fn attack(attack: Attack, seconds: u64, stop: &Stop) -> anyhow::Result<Row> 
             sides.round(&mut fair, FAIR, WARM_UP, name)?;
         }
         let idle = sides.daemon.settled(None);
+        let files = sides.daemon.files();
         for pair in 0..PAIRS {
             let mut seen = [None; 2];
             for arm in [turn % 2, 1 - turn % 2] {
@@ -79,6 +80,10 @@ pub fn attack(attack: Attack, seconds: u64, stop: &Stop) -> anyhow::Result<Row> 
             }
         }
         let after = sides.daemon.settled(Some(idle));
+        if after.descriptors > idle.descriptors {
+            let left = beyond(sides.daemon.files(), &files);
+            eprintln!("{}: left open: {}", attack.name(), left.join(", "));
+        }
         let more = |after: Option<u64>, idle: Option<u64>| {
             Some(after?.cast_signed() - idle?.cast_signed())
         };
@@ -93,6 +98,16 @@ pub fn attack(attack: Attack, seconds: u64, stop: &Stop) -> anyhow::Result<Row> 
         let _ = daemon.end().context("the daemon's end")?;
     }
     Ok(row)
+}
+
+/// What is there now and was not before; sockets and pipes have other numbers then.
+fn beyond(mut now: Vec<String>, before: &[String]) -> Vec<String> {
+    for one in before {
+        if let Some(place) = now.iter().position(|other| other == one) {
+            now.swap_remove(place);
+        }
+    }
+    now
 }
 
 struct Sides<'a> {

@@ -67,8 +67,9 @@ impl Row {
 
     /// Counts what the daemon said during a round.
     pub fn say(&mut self, lines: &[String]) {
+        // It may say how many lines before it were left out.
         let is_coming = |line: &&String| {
-            line.ends_with("a guest connects") || line.ends_with("its guest leaves")
+            line.contains(": a guest connects") || line.contains(": its guest leaves")
         };
         let comings = lines.iter().filter(is_coming).count();
         self.comings += comings;

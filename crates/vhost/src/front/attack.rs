@@ -319,8 +319,9 @@ impl Play<'_> {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                while !is_over.load(Ordering::Relaxed) {
-                    for page in (0..pages).filter(|_| refills) {
+                let is_on = || !is_over.load(Ordering::Relaxed);
+                while is_on() {
+                    for page in (0..pages).take_while(|_| refills && is_on()) {
                         memory.write(begin + page * PAGE, &[1; 64]);
                     }
                     let file = memory.file();
