@@ -14,6 +14,9 @@ const LINES_MAX: f64 = 1.0;
 /// forgotten with each attack there are more.
 const MAPPINGS_KEPT: i64 = 64;
 
+/// What it asks, in words, and whether an attack is as it asks.
+type Target<'a> = (String, &'a dyn Fn(&Row) -> bool);
+
 /// One attack.
 #[derive(Debug)]
 pub struct Row {
@@ -128,7 +131,7 @@ pub fn render(rows: &[Row]) -> String {
     }
     text.push('\n');
     let at_most = |all: &[f64], limit| median(all).is_none_or(|median| median <= limit);
-    let targets: [(String, &dyn Fn(&Row) -> bool); 8] = [
+    let targets: [Target<'_>; 8] = [
         (format!("rate ÷ share at least {RATIO_MIN}"), &|row| {
             median(&row.ratios).is_none_or(|ratio| ratio >= RATIO_MIN)
         }),
