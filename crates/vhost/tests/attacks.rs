@@ -3,6 +3,7 @@
 //! same worker, every request of which is done, and right.
 #![allow(unsafe_code, reason = "userfaultfd(2) has no safe wrapper here")]
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{CryptoEngine, WorkerConfig};
-use lockgate_vhost::front::{Driver, FrontConfig, FrontEnd, Request};
+use lockgate_vhost::front::{Attack, Driver, FrontConfig, FrontEnd, Request};
 use lockgate_vhost::{Failure, Limits, Refusal};
-use rustix::fs::FallocateFlags;
 use sys::event::Event;
 
-use crate::common::load::{Load, data_bytes};
 use crate::common::raw::{GET_FEATURES, Raw, SET_MEM_TABLE, SET_VRING_ERR, longs, words};
-use crate::common::{LONG, Rig, cipher, encrypts, engine, finish, function, open_aes, serves};
+use crate::common::{
+    LONG, Load, Rig, cipher, encrypts, engine, finish, function, open_aes, serves,
+};
 
 const PAGE: usize = 4096;
 
@@ -48,19 +49,19 @@ fn beside(good: &Rig, attack: impl FnOnce()) {
     const LEN: usize = 4096;
     const DEPTH: usize = 8;
     let mut front = good.front(FrontConfig {
-        data_bytes: data_bytes(LEN, DEPTH),
+        data_bytes: Load::data_bytes(LEN, DEPTH),
         queue_size: 32,
         ..FrontConfig::default()
     });
     let driver = front.start(0).unwrap();
-    let mut load = Load::new(&mut front, driver, LEN, DEPTH);
+    let mut load = Load::new(&mut front, driver, LEN, DEPTH).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                load.turn();
+                load.turn().unwrap();
             }
-            load.finish();
+            load.finish().unwrap();
         });
         let _over = crate::isolation::Over(&is_over);
         attack();
@@ -88,60 +89,60 @@ fn ask(front: &FrontEnd, driver: &mut Driver, session: u64, pages: std::ops::Ran
     driver.kick();
 }
 
-#[test]
-fn memory_that_is_taken_away_ends_its_owner_s_connection_and_nothing_else() {
-    let (bad, good) = pair();
-    beside(&good, || {
-        for round in 0..testing::cases(4, 50) {
-            let mut front = bad.front(unsealed());
-            let mut driver = front.start(0).unwrap();
-            encrypts(&mut front, &mut driver);
-            let session = open_aes(&mut front, true);
-            rustix::fs::ftruncate(front.memory().file(), 0).unwrap();
-            // The front-end's own mapping survives likewise, and its kick gets through.
-            ask(&front, &mut driver, session, 0..4);
-            driver.kick_anyway();
-            assert!(front.is_hung_up(LONG), "round {round}");
-        }
-        bad.complains("was taken away");
-        serves(&bad);
-    });
-    assert_eq!(bad.supervisor.failure(), None);
+/// What the device says of it, and what it counts as refused.
+fn told(attack: Attack) -> (Option<&'static str>, Option<Refusal>) {
+    match attack {
+        Attack::HalfMessage => (Some("did not end it within"), None),
+        Attack::UnreadReplies => (Some("does not read what it asked for"), None),
+        Attack::FullPipe => (Some("threads wait for notifiers"), None),
+        Attack::TruncatedMemory => (Some("was taken away"), None),
+        Attack::SparseMemory => (Some("may be mapped"), None),
+        Attack::UnwrittenPages => (None, Some(Refusal::Unwritten)),
+        Attack::BrokenQueue => (Some("queue 0 broke: entry 65535 does not exist"), None),
+        Attack::Sessions => (Some("sessions, which is the most"), None),
+        Attack::LogStorm => (Some("an AES key of bytes: 5 is not offered"), None),
+        Attack::BlockingNotifier
+        | Attack::LongChains
+        | Attack::Holes
+        | Attack::WaitingPages
+        | Attack::MessageStorm
+        | Attack::ConnectionStorm => (None, None),
+    }
 }
 
 #[test]
-fn holes_in_memory_in_use_harm_their_owner_alone() {
-    let (bad, good) = pair();
-    let pages = 256;
-    beside(&good, || {
-        let mut front = bad.front(FrontConfig {
-            data_bytes: pages * PAGE,
-            queue_size: 256,
-            ..unsealed()
+fn every_attack_harms_its_owner_alone() {
+    let usual = Duration::from_millis(testing::cases(300, 10_000).into());
+    for attack in Attack::ALL {
+        let (bad, good) = pair();
+        let (words, refusal) = told(attack);
+        let (begin, idle) = (Instant::now(), bad.device().counters());
+        beside(&good, || {
+            let is_told = || {
+                let is_said = |words| bad.complaints().iter().any(|one| one.contains(words));
+                words.is_none_or(is_said) && refusal.is_none_or(|why| bad.refused(why) > 0)
+            };
+            let lasts = |within| begin.elapsed() < within;
+            let go_on = || lasts(usual) || (!is_told() && lasts(LONG));
+            let turns = attack.play(&bad.socket(), &go_on).unwrap();
+            let said: BTreeSet<_> = bad.complaints().into_iter().collect();
+            assert!(is_told(), "{attack:?}: {said:?}");
+            assert!(turns.turns > 0, "{attack:?}");
+            serves(&bad);
         });
-        let mut driver = front.start(0).unwrap();
-        let session = open_aes(&mut front, true);
-        let memory = Arc::clone(front.memory());
-        let at = front.data_at() / PAGE * PAGE;
-        let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                let (begin, len) = (at as u64 + PAGE as u64, ((pages - 1) * PAGE) as u64);
-                while !is_over.load(Ordering::Relaxed) {
-                    rustix::fs::fallocate(memory.file(), flags, begin, len).unwrap();
-                }
-            });
-            let _over = crate::isolation::Over(&is_over);
-            for _ in 0..testing::cases(200, 5000) {
-                ask(&front, &mut driver, session, 1..64);
-                finish(&mut driver);
-            }
-        });
-    });
-    // What it had made is its own account, and bounded.
-    let counters = bad.device().counters();
-    assert!(counters.made_bytes <= Limits::default().made_bytes_max);
+        assert_eq!(bad.supervisor.failure(), None, "{attack:?}");
+        let counters = bad.device().counters();
+        assert_eq!(counters.panics, 0, "{attack:?}");
+        // What it had made is its own account, and bounded.
+        assert!(counters.made_bytes <= Limits::default().made_bytes_max);
+        testing::until(
+            || bad.device().counters(),
+            |now| now.memory_bytes == idle.memory_bytes && now.sessions == 0,
+        );
+        if attack == Attack::BlockingNotifier {
+            assert_eq!(bad.complaints(), [""; 0]);
+        }
+    }
 }
 
 /// Pages that nobody wrote are made for the device's process: up to a limit.

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lockgate_vhost::front::{FrontConfig, Hostile, Hostility, Request};
+use lockgate_vhost::front::{FrontConfig, Hostile, Hostility};
 
-use crate::common::load::{Load, data_bytes};
-use crate::common::{Rig, cipher, encrypts, engine, finish, function, is_ok, open_aes, serves};
+use crate::common::{Load, Rig, engine, function};
 
 const LEN: usize = 4096;
 const DEPTH: usize = 8;
@@ -29,12 +28,12 @@ fn a_hostile_guest_harms_no_other() {
         let good_rig = Rig::with(Arc::clone(&engine), function(), |_| {});
         let bad_rig = Rig::with(engine, function(), |_| {});
         let mut front = good_rig.front(FrontConfig {
-            data_bytes: data_bytes(LEN, DEPTH),
+            data_bytes: Load::data_bytes(LEN, DEPTH),
             queue_size: 32,
             ..FrontConfig::default()
         });
         let driver = front.start(0).unwrap();
-        let mut load = Load::new(&mut front, driver, LEN, DEPTH);
+        let mut load = Load::new(&mut front, driver, LEN, DEPTH).unwrap();
         let (is_over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             // Also when the good one fails.
@@ -48,9 +47,9 @@ fn a_hostile_guest_harms_no_other() {
             });
             testing::until(|| turns.load(Ordering::Relaxed), |turns| *turns > 0);
             while load.right < requests {
-                load.turn();
+                load.turn().unwrap();
             }
-            load.finish();
+            load.finish().unwrap();
         });
         load.is_complete();
         assert_eq!(load.failures(), 0, "{how:?}");
@@ -66,35 +65,4 @@ fn a_hostile_guest_harms_no_other() {
         );
         assert_eq!(!refused.is_empty(), is_refused, "{how:?}: {refused:?}");
     }
-}
-
-/// A front-end shares its notifier's open file: it makes writing to it block, and fills
-/// its counter. Nobody waits for it, and it is served like any other.
-#[test]
-fn a_notifier_that_blocks_stops_nobody() {
-    let engine = engine();
-    let bad = Rig::with(Arc::clone(&engine), function(), |_| {});
-    let good = Rig::with(engine, function(), |_| {});
-    let mut front = bad.front(FrontConfig::default());
-    let mut driver = front.start(0).unwrap();
-    encrypts(&mut front, &mut driver);
-    let session = open_aes(&mut front, true);
-    let notifier = driver.interrupt();
-    notifier.clear();
-    rustix::fs::fcntl_setfl(notifier, rustix::fs::OFlags::empty()).unwrap();
-    rustix::io::write(notifier, &(u64::MAX - 1).to_ne_bytes()).unwrap();
-    let place = [(front.data_at(), 16)];
-    let request = Request {
-        header: cipher(session, true, 16),
-        iv: [0; 16],
-        source: &place,
-        destination: &place,
-    };
-    driver.submit(&request, 0).unwrap();
-    driver.ask_after(0);
-    driver.kick();
-    serves(&good);
-    let done = finish(&mut driver).pop().unwrap();
-    assert!(is_ok(&done), "{done:?}");
-    assert_eq!(bad.complaints(), [""; 0]);
 }

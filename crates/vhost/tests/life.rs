@@ -11,9 +11,8 @@ use policy::Quota;
 use testing::Again;
 use wire::virtio_crypto::Status;
 
-use crate::common::load::{Load, data_bytes, open};
 use crate::common::raw::Raw;
-use crate::common::{LONG, Rig, encrypts, engine, everything, function, serves};
+use crate::common::{LONG, Load, Rig, encrypts, engine, everything, function, serves};
 
 const DEPTH: usize = 16;
 /// So long that some are half done whenever one looks.
@@ -22,7 +21,7 @@ const LEN: usize = 64 << 10;
 fn config(keeps_log: bool) -> FrontConfig {
     FrontConfig {
         queue_size: 32,
-        data_bytes: data_bytes(LEN, DEPTH),
+        data_bytes: Load::data_bytes(LEN, DEPTH),
         keeps_log,
         ..FrontConfig::default()
     }
@@ -31,7 +30,7 @@ fn config(keeps_log: bool) -> FrontConfig {
 fn load(rig: &Rig, keeps_log: bool) -> (FrontEnd, Load) {
     let mut front = rig.front(config(keeps_log));
     let driver = front.start(0).unwrap();
-    let load = Load::new(&mut front, driver, LEN, DEPTH);
+    let load = Load::new(&mut front, driver, LEN, DEPTH).unwrap();
     (front, load)
 }
 
@@ -40,14 +39,14 @@ fn a_queue_stops_and_goes_on_under_load() {
     let rig = Rig::new();
     let (mut front, mut load) = load(&rig, false);
     for _ in 0..testing::cases(30, 1000) {
-        load.turn();
+        load.turn().unwrap();
         load.fill(DEPTH);
         let base = front.stop(0).unwrap();
         // What was taken is done, and what comes next is where the driver thinks.
         assert_eq!(base, load.driver.used_index());
         front.resume(0, &load.driver).unwrap();
     }
-    load.finish();
+    load.finish().unwrap();
     load.is_complete();
     assert_eq!(load.failures(), 0);
     assert_eq!(rig.complaints(), [""; 0]);
@@ -59,11 +58,11 @@ fn memory_is_handed_over_again_under_load() {
     let rig = Rig::new();
     let (mut front, mut load) = load(&rig, false);
     for _ in 0..testing::cases(400, 2000) {
-        load.turn();
+        load.turn().unwrap();
         load.fill(DEPTH);
         front.hand_memory_over().unwrap();
     }
-    load.finish();
+    load.finish().unwrap();
     load.is_complete();
     assert_eq!(load.failures(), 0);
     assert_eq!(rig.complaints(), [""; 0]);
@@ -102,14 +101,14 @@ fn a_front_end_comes_again_with_requests_in_flight() {
         let rig = Rig::new();
         let (mut front, mut load) = load(&rig, keeps_log);
         for _ in 0..testing::cases(10, 300) {
-            load.turn();
+            load.turn().unwrap();
             load.fill(DEPTH);
             front = front.reconnect(&rig.socket()).unwrap();
-            let session = open(&mut front, load.session);
+            let session = Load::open(&mut front, load.session).unwrap();
             assert_eq!(session, load.session);
             front.resume(0, &load.driver).unwrap();
         }
-        load.finish();
+        load.finish().unwrap();
         load.is_complete();
         // Of those that were in flight when their session ended.
         let ends = [Status::Failed as u8, Status::InvalidSession as u8];
@@ -125,20 +124,24 @@ fn a_front_end_comes_again_with_requests_in_flight() {
 fn a_number_of_before_is_given_to_nobody_else() {
     let rig = Rig::new();
     let (mut front, load) = load(&rig, false);
-    let mut other = open(&mut front, load.session);
+    let mut other = Load::open(&mut front, load.session).unwrap();
     assert_ne!(other, load.session, "it is in use");
     front.close_session(other).unwrap();
-    assert_ne!(open(&mut front, other), other, "it was closed");
+    assert_ne!(
+        Load::open(&mut front, other).unwrap(),
+        other,
+        "it was closed"
+    );
     for _ in 0..3 {
         front = front.reconnect(&rig.socket()).unwrap();
-        let first = open(&mut front, 0);
+        let first = Load::open(&mut front, 0).unwrap();
         assert!(first != load.session && first != other);
         other = first;
     }
     let again = Rig::new();
     let mut front = again.front(config(false));
     assert_ne!(
-        open(&mut front, 0),
+        Load::open(&mut front, 0).unwrap(),
         load.session,
         "another device begins elsewhere"
     );
@@ -178,10 +181,10 @@ fn a_device_is_killed_at_depth_16_and_another_goes_on() {
         let mut daemon = start(&socket);
         let mut front = FrontEnd::connect(&socket, config(keeps_log)).unwrap();
         let driver = front.start(0).unwrap();
-        let mut load = Load::new(&mut front, driver, LEN, DEPTH);
+        let mut load = Load::new(&mut front, driver, LEN, DEPTH).unwrap();
         for round in 0..testing::cases(6, 200) {
             for _ in 0..round % 3 {
-                load.turn();
+                load.turn().unwrap();
             }
             load.fill(DEPTH);
             assert_eq!(load.driver.in_flight(), DEPTH);
@@ -189,14 +192,14 @@ fn a_device_is_killed_at_depth_16_and_another_goes_on() {
             daemon = start(&socket);
             front = front.reconnect(&socket).unwrap();
             let former = if brings_session { load.session } else { 0 };
-            let session = open(&mut front, former);
+            let session = Load::open(&mut front, former).unwrap();
             assert_eq!(session == load.session, brings_session);
             front.resume(0, &load.driver).unwrap();
-            load.finish();
+            load.finish().unwrap();
             load.session = session;
         }
-        load.turn();
-        load.finish();
+        load.turn().unwrap();
+        load.finish().unwrap();
         load.is_complete();
         // In place what was begun has failed. Apart nothing has, if its key is there.
         let (failed, gone) = (Status::Failed as u8, Status::InvalidSession as u8);
@@ -228,16 +231,16 @@ fn what_was_begun_stays_in_doubt_until_it_is_passed() {
         let mut random = trial::stats::Random::new(case as u64);
         let mut below = |limit| random.below(limit);
         let config = FrontConfig {
-            data_bytes: data_bytes(16, depth),
+            data_bytes: Load::data_bytes(16, depth),
             ..config(false)
         };
         let mut front = rig.front(config);
         let driver = front.start(0).unwrap();
-        let mut load = Load::new(&mut front, driver, 16, depth);
+        let mut load = Load::new(&mut front, driver, 16, depth).unwrap();
         for _ in 0..below(4) {
-            load.turn();
+            load.turn().unwrap();
         }
-        load.finish();
+        load.finish().unwrap();
         let (before, first) = (load.right, load.driver.used_index());
         // A queue that runs, and what it leaves when it is killed with some begun.
         let mut left = line();
@@ -262,7 +265,7 @@ fn what_was_begun_stays_in_doubt_until_it_is_passed() {
                 }
                 1 => {
                     front = front.reconnect(&rig.socket()).unwrap();
-                    load.session = open(&mut front, load.session);
+                    load.session = Load::open(&mut front, load.session).unwrap();
                 }
                 _ => {
                     front.stop(0).unwrap();
@@ -273,7 +276,7 @@ fn what_was_begun_stays_in_doubt_until_it_is_passed() {
                 load.driver.put_available(until, head);
             }
         }
-        load.finish();
+        load.finish().unwrap();
         let is_in_doubt = |at: &u64| (before + at) % 2 == 1;
         let doubted = (0..begun as u64).filter(is_in_doubt).count() as u64;
         let failed = load.failed.get(&(Status::Failed as u8, true)).copied();
@@ -292,7 +295,7 @@ fn a_front_end_leaves_a_throttled_queue() {
     assert!(load.driver.wait(LONG));
     drop(front);
     testing::until(|| rig.device().counters().is_connected, |is| !is);
-    load.finish();
+    load.finish().unwrap();
     load.is_complete();
     assert_eq!(rig.device().counters().sessions, 0);
 }
@@ -310,7 +313,7 @@ fn a_device_that_ends_finishes_what_it_took() {
     let mut rig = Rig::new();
     let (front, mut load) = load(&rig, false);
     for _ in 0..5 {
-        load.turn();
+        load.turn().unwrap();
     }
     load.fill(DEPTH);
     // Taken: the first of them is done.
@@ -321,9 +324,9 @@ fn a_device_that_ends_finishes_what_it_took() {
     assert_eq!(load.failures(), 0);
     rig.restart();
     let mut front = front.reconnect(&rig.socket()).unwrap();
-    load.session = open(&mut front, load.session);
+    load.session = Load::open(&mut front, load.session).unwrap();
     front.resume(0, &load.driver).unwrap();
-    load.finish();
+    load.finish().unwrap();
     load.is_complete();
     assert_eq!(load.failures(), 0);
 }
@@ -361,22 +364,22 @@ fn a_throttled_device_stops() {
 fn keys_go_with_their_session_and_with_the_front_end() {
     let rig = Rig::new();
     let (mut front, mut load) = load(&rig, false);
-    load.turn();
+    load.turn().unwrap();
     load.fill(DEPTH);
     // With requests in flight: those end, and no other is taken.
     front.close_session(load.session).unwrap();
     testing::until(|| rig.device().counters().sessions, |count| *count == 0);
-    load.finish();
+    load.finish().unwrap();
     let before = rig.refused(Refusal::Session);
     let right = load.right;
     load.fill(DEPTH);
-    load.finish();
+    load.finish().unwrap();
     assert_eq!(load.right, right);
     assert_eq!(rig.refused(Refusal::Session), before + DEPTH as u64);
     let invalid = |in_place| load.failed.get(&(Status::InvalidSession as u8, in_place));
     assert!(invalid(false).is_some() && invalid(true).is_some());
     for _ in 0..5 {
-        open(&mut front, 0);
+        Load::open(&mut front, 0).unwrap();
     }
     assert_eq!(rig.device().counters().sessions, 5);
     drop(front);
@@ -394,15 +397,15 @@ fn a_reset_and_a_drain_leave_the_queue_going() {
     for _ in 0..testing::cases(20, 1000) {
         load.fill(DEPTH);
         function.reset(LONG).unwrap();
-        load.finish();
-        load.session = open(&mut front, 0);
+        load.finish().unwrap();
+        load.session = Load::open(&mut front, 0).unwrap();
         function.drain(LONG).unwrap();
         load.fill(DEPTH);
         let sleeps = rig.engine.counters(0).sleeps;
         load.driver.kick_anyway();
         testing::until(|| rig.engine.counters(0).sleeps, |now| *now > sleeps);
         function.resume();
-        load.finish();
+        load.finish().unwrap();
     }
     load.is_complete();
     assert!(load.right > 0);
@@ -431,7 +434,7 @@ fn storm() {
                 let mut front = rig.front(small);
                 let mut driver = front.start(0).unwrap();
                 encrypts(&mut front, &mut driver);
-                open(&mut front, 0);
+                Load::open(&mut front, 0).unwrap();
             }
             1..5 => drop(rig.front(FrontConfig {
                 keeps_log: true,
@@ -439,7 +442,7 @@ fn storm() {
             })),
             5..9 => {
                 let mut front = rig.front(small);
-                open(&mut front, 0);
+                Load::open(&mut front, 0).unwrap();
             }
             9..12 => Raw::connect(&rig).half(&[5, 0, 0]),
             _ => drop(Raw::connect(&rig)),

@@ -15,8 +15,7 @@ use testing::Again;
 use trial::stats::Random;
 use wire::virtio_crypto::Status;
 
-use crate::common::load::{Load, data_bytes, try_open};
-use crate::common::{LONG, Rig, engine, everything, function};
+use crate::common::{LONG, Load, Rig, engine, everything, function};
 
 /// How long, in seconds; a few in the ordinary tests.
 const SECONDS: &str = "LOCKGATE_SOAK_S";
@@ -166,7 +165,7 @@ impl Player {
         let config = FrontConfig {
             manner: pick(random, &[Manner::Qemu7, Manner::Qemu8, Manner::Strict]),
             queue_size: 32,
-            data_bytes: data_bytes(len, depth),
+            data_bytes: Load::data_bytes(len, depth),
             regions: pick(random, &[1, 2, 5]),
             interrupts: pick(random, &[Interrupts::EventIndex, Interrupts::Flag]),
             keeps_log: random.below(2) == 0,
@@ -175,7 +174,7 @@ impl Player {
         let mut front = FrontEnd::connect(&self.socket, config)?;
         self.counts.add("connects", 1);
         let driver = front.start(0)?;
-        let session = try_open(&mut front, 0)?;
+        let session = Load::open(&mut front, 0)?;
         let mut load = Load::with(&front, driver, len, depth, session);
         for _ in 0..self.random.below(400) {
             match self.step(&mut front, &mut load) {
@@ -208,12 +207,12 @@ impl Player {
             2 => {
                 load.fill(count);
                 front.close_session(load.session)?;
-                load.session = try_open(front, 0)?;
+                load.session = Load::open(front, 0)?;
             }
             3 => {
                 load.fill(count);
                 front.send(RESET_OWNER, Vec::new(), Vec::new())?;
-                load.session = try_open(front, load.session)?;
+                load.session = Load::open(front, load.session)?;
                 front.resume(0, &load.driver)?;
             }
             4 => std::thread::sleep(ms(&mut self.random, 0, 20)),
@@ -258,7 +257,7 @@ impl Player {
             std::thread::sleep(Duration::from_millis(5));
         }
         let mut front = front.reconnect(&self.socket)?;
-        load.session = try_open(&mut front, load.session)?;
+        load.session = Load::open(&mut front, load.session)?;
         front.resume(0, &load.driver)?;
         self.counts.add("connects", 1);
         self.counts.add("returns", 1);

@@ -4,6 +4,8 @@
 //! [`FrontEnd`] is QEMU's part: messages, memory, sessions. [`Driver`] is the guest's: a
 //! split queue, requests and interrupts.
 
+mod attack;
+mod checked;
 mod driver;
 mod hostile;
 mod load;
@@ -21,6 +23,8 @@ use sys::memory::{Mapping, ShareError, sealed, unsealed};
 use wire::virtio_crypto::{CONFIG_BYTES, Config};
 use zeroize::Zeroizing;
 
+pub use attack::{Attack, Turns};
+pub use checked::{CheckedLoad, expected, pattern};
 pub use driver::{Done, Driver, DriverError, Interrupts, Request};
 pub use hostile::{Hostile, Hostility};
 pub use load::{Load, LoadConfig, LoadCounts, LoadError, takes};
@@ -467,6 +471,11 @@ impl FrontEnd {
 
     pub fn memory(&self) -> &Arc<SharedMemory> {
         &self.memory
+    }
+
+    /// What messages go through: for those that do not say them as they should.
+    pub fn stream(&self) -> &UnixStream {
+        &self.stream
     }
 
     /// Where the caller's own bytes begin in the memory.

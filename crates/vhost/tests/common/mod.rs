@@ -1,6 +1,5 @@
 //! A device with an engine, and what the front-ends of the tests do with it.
 
-pub mod load;
 pub mod raw;
 
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crypto::{Algorithm, Data, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices};
+use crypto::{Algorithm, KeyMaterial, Operation, RsaBits, RsaScheme};
 use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
 use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request, SessionSpec};
 use lockgate_vhost::{
@@ -18,6 +17,8 @@ use lockgate_vhost::{
 use policy::Moderation;
 use tempfile::TempDir;
 use wire::virtio_crypto::{Header, Opcode, Status};
+
+pub use lockgate_vhost::front::{CheckedLoad as Load, expected, pattern};
 
 /// Long enough for any host; a test that needs it fails.
 pub const LONG: Duration = Duration::from_secs(20);
@@ -191,40 +192,6 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Bytes that differ from place to place.
-pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
-/// What a second library makes of it.
-pub fn expected(
-    algorithm: Algorithm,
-    operation: Operation,
-    key: &[u8],
-    iv: [u8; 16],
-    source: &[u8],
-) -> Vec<u8> {
-    let portable = crypto::by_name("portable").unwrap();
-    let key = KeyMaterial::take(&mut key.to_vec());
-    let key = portable.key(algorithm, &key).unwrap();
-    let kind = Kind::new(algorithm, operation);
-    let mut destination = vec![0; kind.destination_bytes(source.len()).unwrap()];
-    let slices = Slices {
-        iv,
-        ..Slices::plain(Data::apart(source, &mut destination))
-    };
-    let status = crypto::process_slices(&*portable, &*key, kind, slices);
-    assert_eq!(status, crypto::Status::Ok);
-    destination
 }
 
 pub fn cipher(session: u64, encrypts: bool, len: usize) -> Header {
