@@ -71,15 +71,21 @@ impl EventSignal {
     /// Adds 1 to the counter, unless it is full: whoever reads it is told already.
     ///
     /// # Errors
-    /// From `io_uring_enter(2)`, e.g. where a filter forbids it since.
+    /// From `io_uring_enter(2)`, e.g. where a filter forbids it since, or there is no
+    /// memory. The next call makes up for it.
     #[inline]
     pub fn signal(&mut self) -> io::Result<()> {
-        let nop = opcode::Nop::new().build();
-        // SAFETY: a NOP has neither a descriptor nor memory that must outlive it.
-        unsafe { self.0.submission().push(&nop) }.map_err(io::Error::other)?;
-        self.0.submit()?;
+        if self.0.submission().is_empty() {
+            let nop = opcode::Nop::new().build();
+            // SAFETY: a NOP has neither a descriptor nor memory that must outlive it.
+            unsafe { self.0.submission().push(&nop) }.map_err(io::Error::other)?;
+        }
+        let submitted = self.0.submit();
         self.0.completion().for_each(drop);
-        Ok(())
+        match submitted? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -117,6 +123,12 @@ mod tests {
         assert!(count(&event) >= u64::MAX - 1);
         signal.signal().unwrap();
         assert_eq!(count(&event), 1);
+        // One that a call left behind, which failed, goes with the next.
+        let nop = opcode::Nop::new().build();
+        // SAFETY: as in `signal`.
+        unsafe { signal.0.submission().push(&nop) }.unwrap();
+        signal.signal().unwrap();
+        assert_eq!((count(&event), signal.0.submission().len()), (1, 0));
         let pipe = std::io::pipe().unwrap();
         let refused = EventSignal::new(pipe.1.as_fd()).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));

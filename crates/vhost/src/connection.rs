@@ -300,6 +300,9 @@ impl Connection {
             return Err(why);
         }
         for (queue, notifiers) in self.shared.notifiers.iter().enumerate() {
+            if notifiers.make_up() {
+                self.shared.counters.note_repeated_call();
+            }
             if let Some(broken) = notifiers.take_broken() {
                 (self.shared.notices)(Notice::QueueBroken { queue, broken });
             }

@@ -70,6 +70,7 @@ pub(crate) struct Counters {
     refused: [AtomicU64; Refusal::ALL.len()],
     broken: Mutex<Option<Broken>>,
     broken_queues: AtomicU64,
+    repeated_calls: AtomicU64,
 }
 
 impl Counters {
@@ -80,6 +81,15 @@ impl Counters {
     pub(crate) fn note_broken(&self, broken: Broken) {
         *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(broken);
         self.broken_queues.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A notification that the kernel did not take was repeated.
+    pub(crate) fn note_repeated_call(&self) {
+        self.repeated_calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn repeated_calls(&self) -> u64 {
+        self.repeated_calls.load(Ordering::Relaxed)
     }
 
     pub(crate) fn broken_queues(&self) -> u64 {

@@ -135,6 +135,8 @@ pub struct DeviceCounters {
     /// What broke a queue last, and how often that was.
     pub broken: Option<Broken>,
     pub broken_queues: u64,
+    /// Notifications that the kernel did not take at first.
+    pub repeated_calls: u64,
     /// How often the guest's memory held its worker up, and whether it is on another for
     /// that.
     pub stalls: u64,
@@ -416,6 +418,7 @@ impl Device {
             refused: shared.counters.snapshot(),
             broken: shared.counters.broken(),
             broken_queues: shared.counters.broken_queues(),
+            repeated_calls: shared.counters.repeated_calls(),
             stalls: lock(&shared.quarantine).count,
             is_quarantined: shared.is_quarantined(),
             memory_bytes: shared.memory.used(),

@@ -23,6 +23,9 @@ use crate::queue::Broken;
 /// Sleeps of a notifier's thread; a signal wakes it.
 const LOOK: Duration = Duration::from_secs(3600);
 
+/// Before what failed is tried again.
+const AGAIN: Duration = Duration::from_millis(1);
+
 /// What kind of file a front-end handed over, by its name in `/proc`: to ask the file
 /// itself may mean to ask the front-end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,11 +116,15 @@ impl Notifier {
         Writer::start(file, threads).map(Self::Thread)
     }
 
-    fn signal(&mut self) {
+    /// Whether it was signalled: the kernel may lack memory, or forbid it by now.
+    #[must_use]
+    fn signal(&mut self) -> bool {
         match self {
-            // What can fail is that io_uring is forbidden since: the ring was tried.
-            Self::Ring(ring) => ring.signal().unwrap_or_default(),
-            Self::Thread(writer) => writer.event.signal(),
+            Self::Ring(ring) => ring.signal().is_ok(),
+            Self::Thread(writer) => {
+                writer.event.signal();
+                true
+            }
         }
     }
 }
@@ -160,6 +167,8 @@ pub(crate) struct Notifiers {
     error: Mutex<Option<Notifier>>,
     broken: Mutex<Option<Broken>>,
     is_broken: AtomicBool,
+    /// A call that failed: the device's thread calls again.
+    is_owed: AtomicBool,
     /// The device's own: its thread is to look.
     attention: Arc<Event>,
 }
@@ -171,6 +180,7 @@ impl Notifiers {
             error: Mutex::default(),
             broken: Mutex::default(),
             is_broken: AtomicBool::new(false),
+            is_owed: AtomicBool::new(false),
             attention,
         }
     }
@@ -179,8 +189,8 @@ impl Notifiers {
     pub(crate) fn set_call(&self, notifier: Option<Notifier>) {
         let mut call = lock(&self.call);
         let before = std::mem::replace(&mut *call, notifier);
-        signal(&mut call);
         drop(call);
+        self.call();
         // A ring is taken down; nobody waits for that.
         drop(before);
     }
@@ -189,13 +199,27 @@ impl Notifiers {
         let mut error = lock(&self.error);
         *error = notifier;
         if self.is_broken() {
-            signal(&mut error);
+            // It is in the log, too.
+            let _is_told = signal(&mut error);
         }
     }
 
     /// Tells the driver that something is done.
     pub(crate) fn call(&self) {
-        signal(&mut lock(&self.call));
+        if !signal(&mut lock(&self.call)) {
+            self.is_owed.store(true, Ordering::Release);
+            self.attention.signal();
+        }
+    }
+
+    /// Calls again where it failed, on the device's thread; whether it did.
+    pub(crate) fn make_up(&self) -> bool {
+        let was_owed = self.is_owed.swap(false, Ordering::AcqRel);
+        if was_owed {
+            std::thread::sleep(AGAIN);
+            self.call();
+        }
+        was_owed
     }
 
     /// The queue takes nothing more.
@@ -208,7 +232,7 @@ impl Notifiers {
     /// What broke the queue, once; the front-end is told.
     pub(crate) fn take_broken(&self) -> Option<Broken> {
         let broken = lock(&self.broken).take()?;
-        signal(&mut lock(&self.error));
+        let _is_told = signal(&mut lock(&self.error));
         Some(broken)
     }
 
@@ -222,10 +246,10 @@ impl Notifiers {
     }
 }
 
-fn signal(notifier: &mut Option<Notifier>) {
-    if let Some(notifier) = notifier {
-        notifier.signal();
-    }
+/// Who has none wants to know nothing.
+#[must_use]
+fn signal(notifier: &mut Option<Notifier>) -> bool {
+    notifier.as_mut().is_none_or(Notifier::signal)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

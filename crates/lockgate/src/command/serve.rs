@@ -299,6 +299,10 @@ fn table<'a>(rows: impl Iterator<Item = (&'a str, DeviceCounters)>) -> String {
             .chain((counters.stalls > 0).then(|| format!("{} stalls", counters.stalls)))
             .chain(counters.is_quarantined.then(|| "in quarantine".to_owned()))
             .chain((counters.made_bytes > 0).then(|| format!("{} bytes made", counters.made_bytes)))
+            .chain(
+                (counters.repeated_calls > 0)
+                    .then(|| format!("{} interrupts repeated", counters.repeated_calls)),
+            )
             .chain((counters.panics > 0).then(|| format!("{} panics", counters.panics)))
             .collect();
         let refused = if refused.is_empty() {
