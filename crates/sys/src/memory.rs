@@ -304,6 +304,17 @@ impl Mapping {
         Ok(())
     }
 
+    /// The numbers, within this process, of the pages that these bytes lie in.
+    ///
+    /// # Panics
+    /// When they do not lie in the mapping.
+    pub fn pages(&self, offset: usize, len: usize) -> std::ops::Range<u64> {
+        let address = self.address(offset, len).expect("within the mapping");
+        let begin = address.addr();
+        let end = (begin + len).div_ceil(PAGE_BYTES);
+        (begin / PAGE_BYTES) as u64..end as u64
+    }
+
     /// Reads a byte of each page, so that pages which are on their way are waited for here.
     ///
     /// # Errors
@@ -406,6 +417,9 @@ mod tests {
         ] {
             mapping.touch(offset, len).unwrap();
             assert_eq!(there(), pages * PAGE_BYTES, "{offset} {len}");
+            let begin = mapping.pages(0, 1).start + (offset / PAGE_BYTES) as u64;
+            let end = begin + (offset % PAGE_BYTES + len).div_ceil(PAGE_BYTES) as u64;
+            assert_eq!(mapping.pages(offset, len), begin..end);
         }
         assert!(mapping.touch(8 * PAGE_BYTES - 1, 2).is_err());
     }

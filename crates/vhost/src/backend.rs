@@ -308,6 +308,8 @@ impl BackEnd {
             made: Some(Arc::clone(&self.shared.made)),
             ..make(&self.memory)?
         });
+        // Its addresses may have been another's.
+        self.shared.made.there().forget();
         self.shared.note_guest(&self.memory);
         self.start_all()
     }

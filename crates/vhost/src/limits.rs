@@ -129,10 +129,11 @@ impl Drop for Held {
 ///
 /// To ask for each page whether it is there takes a system call. So that is asked only
 /// while the device's worker was seen to fault, and from then on of a device that had
-/// pages made.
+/// pages made; and once for each page, until the worker is seen to fault again.
 #[derive(Debug)]
 pub(crate) struct Made {
     is_counting: AtomicBool,
+    there: PagesThere,
     bytes: AtomicU64,
     limit: u64,
     all: Arc<Pool>,
@@ -151,6 +152,7 @@ impl Made {
     pub(crate) fn new(limit: u64, all: Arc<Pool>) -> Self {
         Self {
             is_counting: AtomicBool::new(false),
+            there: PagesThere::default(),
             bytes: AtomicU64::new(0),
             limit,
             all,
@@ -165,7 +167,13 @@ impl Made {
 
     /// The worker faults: perhaps for this device.
     pub(crate) fn begin(&self) {
+        self.there.forget();
         self.is_counting.store(true, Ordering::Relaxed);
+    }
+
+    /// Pages of this process that were there, or have been counted.
+    pub(crate) fn there(&self) -> &PagesThere {
+        &self.there
     }
 
     /// The worker faults no more.
@@ -208,6 +216,58 @@ impl Drop for Made {
     }
 }
 
+/// Pages that were seen to be there. It forgets some by itself: a place for each remainder
+/// of their numbers.
+#[derive(Debug)]
+pub(crate) struct PagesThere {
+    /// A page's number, and of which turn that is.
+    places: Box<[AtomicU64]>,
+    turn: AtomicU64,
+}
+
+/// 32 MiB of pages: more than a guest's requests in flight lie in.
+const PLACES: usize = 8192;
+
+/// Numbers of pages are shorter.
+const TURN_SHIFT: u32 = 48;
+
+impl Default for PagesThere {
+    fn default() -> Self {
+        Self {
+            places: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
+            turn: AtomicU64::new(1),
+        }
+    }
+}
+
+impl PagesThere {
+    fn entry(&self, page: u64) -> (&AtomicU64, u64) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        let place = &self.places[(page % PLACES as u64) as usize];
+        (place, page | turn << TURN_SHIFT)
+    }
+
+    pub(crate) fn has(&self, page: u64) -> bool {
+        let (place, entry) = self.entry(page);
+        place.load(Ordering::Relaxed) == entry
+    }
+
+    pub(crate) fn add(&self, page: u64) {
+        let (place, entry) = self.entry(page);
+        place.store(entry, Ordering::Relaxed);
+    }
+
+    pub(crate) fn forget(&self) {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        // Turns begin anew: nothing of so long ago may be left.
+        if turn.trailing_zeros() >= u64::BITS - TURN_SHIFT {
+            for place in &self.places {
+                place.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -235,6 +295,24 @@ mod tests {
             }
             drop(held);
             prop_assert!(all.used() == 0 && pools.iter().all(|own| own.used() == 0));
+        }
+    }
+
+    #[test]
+    fn pages_are_there_until_they_are_forgotten() {
+        let there = PagesThere::default();
+        let pages = [0, 5, 1 << 35, PLACES as u64 - 1];
+        for turn in 0..70_000_u64 {
+            if turn % 9973 == 0 {
+                assert!(!pages.iter().any(|page| there.has(*page)), "{turn}");
+                for page in pages {
+                    there.add(page + turn % 2 * PLACES as u64);
+                    assert!(!there.has(page + 2 * PLACES as u64));
+                    there.add(page);
+                    assert!(there.has(page));
+                }
+            }
+            there.forget();
         }
     }
 

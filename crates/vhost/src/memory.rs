@@ -156,8 +156,17 @@ impl GuestMemory {
 
     #[cold]
     fn counts(&self, made: &Made, place: Place, bytes: usize) -> bool {
-        let absent = self.mapping(place.region).absent_bytes(place.offset, bytes);
-        absent == 0 || made.admit(absent)
+        let mapping = self.mapping(place.region);
+        let pages = mapping.pages(place.offset, bytes);
+        if pages.clone().all(|page| made.there().has(page)) {
+            return true;
+        }
+        let absent = mapping.absent_bytes(place.offset, bytes);
+        if absent > 0 && !made.admit(absent) {
+            return false;
+        }
+        pages.for_each(|page| made.there().add(page));
+        true
     }
 
     /// Where the guest's `address` lies, and how many bytes follow it in its region.

@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicU16, Ordering, fence};
 use policy::Standing;
 use sys::memory::Mapping;
 
+use crate::backend::REQUEST_BYTES_MAX;
 use crate::memory::{GuestMemory, Place};
 
 /// Largest size of a queue that is taken: what QEMU gives a crypto device.
 pub const SIZE_MAX: u16 = 1024;
+
+/// What a request touches of a side at most: its header and the longest text.
+const LOOKED_AT_MAX: usize = REQUEST_BYTES_MAX + 4096;
 
 const NO_INTERRUPT: u16 = 1;
 const NO_NOTIFY: u16 = 1;
@@ -97,6 +101,8 @@ pub(crate) struct Chain {
     is_unwritten: bool,
     /// Both lists in the order of their places.
     sorted: [Vec<Piece>; 2],
+    /// Bytes of each side whose pages were asked for.
+    looked_at: [usize; 2],
     /// What loops over the guest's lists did, for the tests.
     steps: u64,
 }
@@ -107,6 +113,7 @@ impl Chain {
         self.writable.clear();
         self.descriptors = 0;
         self.is_unwritten = false;
+        self.looked_at = [0; 2];
     }
 
     fn add(&mut self, memory: &GuestMemory, descriptor: Descriptor) -> Result<(), ChainError> {
@@ -131,8 +138,15 @@ impl Chain {
             address = address.checked_add(bytes).ok_or(outside)?;
             left -= bytes;
             let bytes = usize::try_from(bytes).expect("at most 2^32");
-            if !memory.admits(place, bytes) {
-                // To its end, where the status goes.
+            // No request touches more of a side, but for the end, where the status goes.
+            let looked_at = &mut self.looked_at[usize::from(is_write)];
+            let least = bytes.min(LOOKED_AT_MAX.saturating_sub(*looked_at));
+            *looked_at += least;
+            let end = Place {
+                offset: place.offset + bytes - 1,
+                ..place
+            };
+            if !memory.admits(place, least) || !memory.admits(end, 1) {
                 self.is_unwritten = true;
             }
             match pieces.last_mut() {
