@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{CryptoEngine, WorkerConfig};
-use lockgate_vhost::front::{Attack, Driver, FrontConfig, FrontEnd, Request};
+use lockgate_vhost::front::{Attack, Driver, FrontConfig, FrontEnd, Request, SharedMemory};
 use lockgate_vhost::{Failure, Limits, Refusal};
 use sys::event::Event;
 
@@ -283,9 +283,8 @@ const UFFDIO_API: u64 = 0xc018_aa3f;
 const UFFDIO_REGISTER: u64 = 0xc020_aa00;
 
 impl Waiting {
-    /// On all mappings of that file in this process but the first, which is the
-    /// front-end's own.
-    fn on(file: impl AsFd) -> io::Result<Self> {
+    /// On the device's mapping of that memory, which is this process's other one.
+    fn on(memory: &SharedMemory) -> io::Result<Self> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
         // SAFETY: no memory is passed.
         let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
@@ -295,26 +294,17 @@ impl Waiting {
         // SAFETY: the kernel just made it.
         let own = Self(unsafe { OwnedFd::from_raw_fd(fd as i32) });
         own.ask(UFFDIO_API, &mut [0xaa, 0, 0])?;
-        let inode = rustix::fs::fstat(&file)?.st_ino.to_string();
+        let inode = rustix::fs::fstat(memory.file())?.st_ino.to_string();
         let maps = std::fs::read_to_string("/proc/self/maps")?;
-        let own_first = maps
-            .lines()
-            .filter(|line| line.split_whitespace().nth(4) == Some(&inode));
-        let mut ranges: Vec<Vec<u64>> = own_first
-            .map(|line| {
-                let range = line.split_whitespace().next().unwrap();
-                range
-                    .split('-')
-                    .map(|at| u64::from_str_radix(at, 16).unwrap())
-                    .collect()
-            })
-            .collect();
-        assert_eq!(ranges.len(), 2, "{maps}");
-        // The device mapped it last: Linux goes downwards.
-        ranges.sort_unstable();
-        let [begin, end] = ranges[0][..] else {
-            unreachable!()
+        let of_it = |line: &&str| line.split_whitespace().nth(4) == Some(&inode);
+        let range = |line: &str| {
+            let (begin, end) = line.split_whitespace().next()?.split_once('-')?;
+            let number = |text| u64::from_str_radix(text, 16).ok();
+            Some((number(begin)?, number(end)?))
         };
+        let mut others = maps.lines().filter(of_it).filter_map(range);
+        let other = others.find(|(begin, _)| *begin != memory.address() as u64);
+        let (begin, end) = other.expect("the device has mapped it");
         // Missing pages only.
         own.ask(UFFDIO_REGISTER, &mut [begin, end - begin, 1, 0])?;
         Ok(own)
@@ -339,7 +329,7 @@ fn memory_that_waits_moves_its_owner_to_another_worker_and_back() {
     let mut driver = front.start(0).unwrap();
     encrypts(&mut front, &mut driver);
     let session = open_aes(&mut front, true);
-    let waiting = match Waiting::on(front.memory().file()) {
+    let waiting = match Waiting::on(front.memory()) {
         Ok(waiting) => waiting,
         Err(error) => return testing::skipped(format!("no userfaultfd(2): {error}")),
     };
@@ -361,7 +351,7 @@ fn memory_that_waits_moves_its_owner_to_another_worker_and_back() {
     serves(&good);
     assert_eq!(good.device().counters().stalls, 0);
     // There it holds up nobody else.
-    let waiting = Waiting::on(front.memory().file()).unwrap();
+    let waiting = Waiting::on(front.memory()).unwrap();
     ask(&front, &mut driver, session, 128..132);
     for _ in 0..20 {
         serves(&good);
@@ -382,7 +372,7 @@ fn a_neighbour_under_load_goes_on_while_memory_waits() {
     let mut driver = front.start(0).unwrap();
     encrypts(&mut front, &mut driver);
     let session = open_aes(&mut front, true);
-    let waiting = match Waiting::on(front.memory().file()) {
+    let waiting = match Waiting::on(front.memory()) {
         Ok(waiting) => waiting,
         Err(error) => return testing::skipped(format!("no userfaultfd(2): {error}")),
     };

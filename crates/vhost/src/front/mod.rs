@@ -182,6 +182,15 @@ impl SharedMemory {
         })
     }
 
+    /// Where it lies in this process.
+    ///
+    /// # Panics
+    /// Never: every mapping has a beginning.
+    pub fn address(&self) -> usize {
+        let address = self.mapping.address(0, 0);
+        address.expect("every mapping has a beginning").addr()
+    }
+
     /// What front-ends share it by: for those that take it away again.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
