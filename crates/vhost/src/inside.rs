@@ -11,13 +11,14 @@ use engine::CryptoFunction;
 use sys::event::Event;
 use sys::memory::{Mapping, sealed};
 
+use crate::chain::{Chain, Piece};
 use crate::connection::{self, Connection};
 use crate::control::Message;
 use crate::device::{Notices, Shared};
 use crate::front::{FrontConfig, FrontEnd, FrontError};
 use crate::limits::HostLimits;
 use crate::log::Logs;
-use crate::queue::{Chain, Piece, Queue};
+use crate::queue::Queue;
 use crate::supervisor::Supervised;
 use crate::{ChainError, ConnectionError, DeviceConfig, GeometryError, GuestMemory, MemoryError};
 use crate::{RefusedSession, RegionSpec, session};

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod chain;
 mod connection;
 mod control;
 mod counters;

@@ -16,11 +16,12 @@ use sys::clock::now_ns;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{HEADER_BYTES, Header, Opcode};
 
+use crate::chain::{Chain, Piece};
 use crate::counters::{Counters, Refusal};
 use crate::log::Log;
 use crate::memory::{GuestMemory, Place};
 use crate::notifiers::Notifiers;
-use crate::queue::{Chain, ChainError, Piece, Queue};
+use crate::queue::{ChainError, Queue};
 use crate::session::{Known, Sessions, slot_of};
 
 const IV_BYTES: usize = 16;

@@ -5,8 +5,8 @@ use engine::{Call, RegionId, SessionId, Span};
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{HEADER_BYTES, Header, Opcode};
 
+use crate::chain::Piece;
 use crate::counters::Refusal;
-use crate::queue::Piece;
 
 use super::{
     CopiedOut, IV_BYTES, Refused, Ring, SMALL_BYTES, Taken, bytes, copy_in, submit, total,
