@@ -13,9 +13,9 @@ use rules::Rules;
 /// Which calls a process keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// Of each thread those of its [`Role`].
+    /// Each thread keeps the calls of its [`Role`].
     Roles,
-    /// Those that remove files when told so.
+    /// The process keeps the calls that remove files.
     Remover,
     /// All but what changes the kernel, looks into other processes, or is for neither
     /// networks nor programs: for a process that starts others, which inherit this.
@@ -51,7 +51,7 @@ pub(crate) struct Filters {
     threads: BTreeMap<Role, Programs>,
 }
 
-/// Whether the kernel has it.
+/// The kernel has filters of system calls, or lacks them.
 pub(crate) enum Kept {
     Holds,
     Lacks(String),
@@ -105,7 +105,7 @@ impl Filters {
     }
 }
 
-/// How a process ends that asks for what it may not: as one that failed while it ran.
+/// The exit code of a process that asks for what it may not: it failed while it ran.
 const ENDED: i32 = 3;
 
 fn failed(error: Error) -> ThreadError {

@@ -12,11 +12,11 @@ use crate::{ConfineError, Files};
 /// The newest that is asked for: what an older kernel lacks is left out.
 const NEWEST: ABI = ABI::V7;
 
-/// What may be done below which folder; nothing else of files is allowed.
+/// The folders and what may be done below each; nothing else of files is allowed.
 pub(crate) struct Folders(RulesetCreated);
 
 impl Folders {
-    /// Those that are not there hold nothing.
+    /// A folder that is not there holds nothing.
     pub(crate) fn open(files: &Files) -> Result<Self, ConfineError> {
         let made = || -> Result<Self, RulesetError> {
             let mut rules = Ruleset::default()
@@ -38,7 +38,7 @@ impl Folders {
         made().map_err(|error| ConfineError::Folders(error.to_string()))
     }
 
-    /// What holds, in words, or what the kernel lacks.
+    /// Says what holds, or what the kernel lacks.
     pub(crate) fn enter(self) -> Result<Result<String, String>, ConfineError> {
         let status = self.0.restrict_self();
         let status = status.map_err(|error| ConfineError::Folders(error.to_string()))?;

@@ -33,15 +33,15 @@ use folders::Folders;
 pub use rustix::thread::CapabilitySet as Capabilities;
 pub use user::{User, UserError};
 
-/// What a process keeps.
+/// The rights that a process keeps.
 #[derive(Clone, Debug)]
 pub struct Confinement {
-    /// Whom it runs as; `None`: as whoever started it.
+    /// The user it runs as; `None` is the user that started it.
     pub user: Option<User>,
     pub keep: Capabilities,
     /// `None`: files are not restricted. The kernel lets nobody mount whose files are.
     pub files: Option<Files>,
-    /// Whether sockets that it makes lead somewhere. Those that are open stay.
+    /// Sockets that it makes lead somewhere. Sockets that are open stay.
     pub has_network: bool,
     /// Most open files. `None`: its limit stays.
     pub files_max: Option<u64>,
@@ -52,7 +52,7 @@ pub struct Confinement {
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     pub removed_in: Vec<PathBuf>,
-    /// By threads that have no role of their own yet.
+    /// Threads that have no role of their own yet may read here.
     pub read_in: Vec<PathBuf>,
 }
 
@@ -77,9 +77,9 @@ pub enum ConfineError {
 /// A process that is confined, and what of it the kernel lacks.
 #[derive(Debug)]
 pub struct Confined {
-    /// What holds, in words.
+    /// The restrictions that hold, in words.
     pub holds: Vec<String>,
-    /// What does not, each with its remedy.
+    /// The restrictions that do not hold, each with its remedy.
     pub lacks: Vec<String>,
     filters: Option<Filters>,
 }
@@ -178,7 +178,7 @@ impl Confinement {
         Ok(())
     }
 
-    /// What no program that is started could have.
+    /// Removes what no program that is started may have.
     fn leave_bounds(&self) -> Result<(), ConfineError> {
         let held = rustix::thread::capabilities(None);
         let held = held.map_err(|error| ConfineError::Capabilities(error.into()))?;
@@ -229,7 +229,7 @@ impl Confined {
     }
 }
 
-/// As capabilities(7) has them, in lower case.
+/// The names of capabilities(7), in lower case.
 fn names(set: CapabilitySet) -> String {
     let names: Vec<String> = set
         .iter_names()

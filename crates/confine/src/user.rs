@@ -1,4 +1,4 @@
-//! Whom a process runs as.
+//! The user that a process runs as.
 
 use std::fmt;
 use std::io;

@@ -116,11 +116,11 @@ pub(crate) struct Control<R> {
     commands: Mutex<Result<Vec<Command<R>>, Closed>>,
     slots: Mutex<Slots>,
     pub(crate) tally: WorkerTally,
-    /// Of each member of the crew.
+    /// The crew's standpoints, one a member.
     standpoints: Box<[Standpoint]>,
     cpu_clocks: Box<[OnceLock<CpuClock>]>,
     pub(crate) relief: Relief,
-    /// From those who were held up.
+    /// The lanes that members bring back who were held up.
     returned: Mutex<Vec<Returned<R>>>,
     rung_ns: AtomicU64,
 }
@@ -223,7 +223,7 @@ impl<R> Control<R> {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From one who was held up.
+    /// Takes back what a member took along who was held up.
     pub(crate) fn give_back(&self, returned: Returned<R>) {
         self.returned().push(returned);
         self.call();

@@ -3,7 +3,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Whom to relieve, and of which of his visits: by then he may be back.
+/// The member to relieve, and his visit: by then he may be back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub(crate) member: usize,

@@ -101,7 +101,7 @@ impl Standpoint {
         self.at.store(NOBODY, Ordering::Release);
     }
 
-    /// How its thread fares, beside what was `seen` of it before.
+    /// Looks how its thread fares, beside what was `seen` of it before.
     fn look(&self, now_ns: u64, seen: &mut Seen) -> Look {
         let at = self.at.load(Ordering::Acquire);
         let visit = self.visits();
@@ -163,7 +163,7 @@ impl Standpoint {
 }
 
 struct Look {
-    /// Since the last look.
+    /// The faults since the last look.
     faults: u64,
     stall: Option<Stall>,
 }
@@ -303,7 +303,7 @@ struct Seen {
 /// Looks after the workers of an engine, on any thread.
 pub struct Overseer {
     controls: Vec<Arc<dyn Overseen>>,
-    /// Of each member of each worker's crew.
+    /// The last look at each member of each worker's crew.
     seen: Vec<Vec<Seen>>,
 }
 
@@ -314,7 +314,7 @@ impl std::fmt::Debug for Overseer {
 }
 
 trait Overseen: Send + Sync {
-    /// One for each member of the crew.
+    /// The crew's standpoints, one a member.
     fn standpoints(&self) -> &[Standpoint];
     fn has_failed(&self) -> bool;
     fn relieve(&self, ask: Ask);

@@ -66,9 +66,9 @@ pub(crate) struct Worker<S: Service> {
     roster: Roster<S::Request>,
     gather: Gather,
     idle: Idle,
-    /// None while somebody is out with it.
+    /// The worker's errand; none while a member is out with it.
     errand: Option<Box<Errand<S>>>,
-    /// Who is out, and might be relieved.
+    /// The member that is out, and might be relieved.
     out: Option<Out>,
     aside: Vec<Aside<S::Request>>,
     touched: Vec<u32>,
@@ -276,7 +276,7 @@ impl<S: Service> Worker<S> {
         self.idle.slept(idle_ns, begin_ns, rung_ns, now_ns());
     }
 
-    /// How long to look for work before a sleep.
+    /// The time to look for work before a sleep.
     fn spin(&self) -> Duration {
         match self.config.idle_spin {
             Some(fixed) => fixed,
@@ -448,7 +448,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// How far each lane is to be finished.
+    /// The index up to which each lane is to be finished.
     fn goals(&mut self) -> Vec<(u32, u32)> {
         self.roster.rouse();
         let goal = |lane: &mut WorkerLane<S::Request>| {

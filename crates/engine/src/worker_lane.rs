@@ -14,7 +14,7 @@ use crate::resident::Home;
 use crate::service::Service;
 use crate::standpoint::Host;
 
-/// As it is passed on.
+/// A lane in the form in which it is passed on.
 pub(crate) type BoxedLane<R> = Box<WorkerLane<R>>;
 
 #[derive(Debug)]

@@ -242,7 +242,7 @@ fn die_with(parent: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// How many threads this process has.
+/// Counts the threads of this process.
 ///
 /// # Errors
 /// `/proc` cannot be read.

@@ -36,7 +36,7 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What became of the memory for keys.
+/// The state of the memory for keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
     pub locked_bytes: u64,

@@ -4,7 +4,7 @@ use crate::backend::REQUEST_BYTES_MAX;
 use crate::memory::{GuestMemory, Place};
 use crate::queue::{ChainError, Descriptor, WRITE};
 
-/// What a request touches of a side at most: its header and the longest text.
+/// The most that a request touches of a side: its header and the longest text.
 const LOOKED_AT_MAX: usize = REQUEST_BYTES_MAX + 4096;
 
 /// Bytes of a chain that lie together.
@@ -27,7 +27,7 @@ pub(crate) struct Chain {
     sorted: [Vec<Piece>; 2],
     /// Bytes of each side whose pages were asked for.
     looked_at: [usize; 2],
-    /// What loops over the guest's lists did, for the tests.
+    /// The steps of loops over the guest's lists, for the tests.
     steps: u64,
 }
 

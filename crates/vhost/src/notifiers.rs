@@ -23,7 +23,7 @@ use crate::queue::Broken;
 /// Sleeps of a notifier's thread; a signal wakes it.
 const LOOK: Duration = Duration::from_secs(3600);
 
-/// Before what failed is tried again.
+/// The pause before a failed call is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
 
 /// What kind of file a front-end handed over, by its name in `/proc`: to ask the file
@@ -116,7 +116,7 @@ impl Notifier {
         Writer::start(file, threads).map(Self::Thread)
     }
 
-    /// Whether it was signalled: the kernel may lack memory, or forbid it by now.
+    /// Returns whether it was signalled: the kernel may lack memory, or forbid it.
     #[must_use]
     fn signal(&mut self) -> bool {
         match self {
@@ -246,7 +246,7 @@ impl Notifiers {
     }
 }
 
-/// Who has none wants to know nothing.
+/// A front-end without one wants to know nothing.
 #[must_use]
 fn signal(notifier: &mut Option<Notifier>) -> bool {
     notifier.as_mut().is_none_or(Notifier::signal)

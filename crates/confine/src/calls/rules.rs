@@ -105,7 +105,7 @@ const REMOVE: &[c_long] = &[SYS_unlinkat, SYS_unlink];
 #[cfg(not(target_arch = "x86_64"))]
 const REMOVE: &[c_long] = &[SYS_unlinkat];
 
-/// What libraries try and can do without.
+/// Libraries try these calls, and can do without.
 const TRIED: &[c_long] = &[
     SYS_faccessat,
     SYS_faccessat2,

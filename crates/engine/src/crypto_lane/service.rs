@@ -95,7 +95,7 @@ impl std::fmt::Debug for CryptoService {
 }
 
 impl CryptoService {
-    /// Of one of those who take turns as that worker; `states` is the same for all of them.
+    /// Makes the service of one member of a worker's crew; the crew shares `states`.
     pub(super) fn new(
         backend: Arc<dyn Backend>,
         worker: usize,
@@ -193,7 +193,7 @@ impl CryptoService {
     }
 
     /// # Safety
-    /// As of [`Backend::process_piece`]; the state of that number is of this request.
+    /// The caller keeps [`Backend::process_piece`]'s; the state is of this request.
     unsafe fn do_piece(&self, kind: Kind, job: &Job<'_>, number: u16, is_last: bool) -> Status {
         let mut between = self.states().lend(number);
         // SAFETY: the caller's.

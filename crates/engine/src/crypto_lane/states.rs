@@ -35,7 +35,7 @@ impl States {
         Some(number)
     }
 
-    /// Whoever processes the next piece has it meanwhile.
+    /// Lends a state to the member that processes the next piece.
     pub(super) fn lend(&mut self, number: u16) -> Box<Between> {
         // One that a back-end's panic took along is new.
         self.all[usize::from(number)].take().unwrap_or_default()

@@ -44,7 +44,7 @@ impl<R> Lanes<R> {
         lane
     }
 
-    /// Whatever is there, with nothing left.
+    /// Takes all lanes that are here.
     pub(crate) fn take_all(&mut self) -> Vec<BoxedLane<R>> {
         self.len = 0;
         self.slots.iter_mut().filter_map(Option::take).collect()

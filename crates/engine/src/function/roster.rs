@@ -46,7 +46,7 @@ struct Flow<R> {
     is_throttled: bool,
 }
 
-/// What is known of a lane also while it is lent.
+/// The facts of a lane that are known while it is lent, too.
 #[derive(Debug)]
 struct Facts<R> {
     flow: u32,
@@ -63,7 +63,7 @@ impl<R> Facts<R> {
 #[derive(Debug)]
 pub(crate) struct Roster<R> {
     pub(crate) lanes: Lanes<R>,
-    /// By slot.
+    /// The lanes' facts, by slot.
     facts: Vec<Option<Facts<R>>>,
     flows: Vec<Option<Box<Flow<R>>>>,
     schedule: Schedule,

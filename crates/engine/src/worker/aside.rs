@@ -17,15 +17,15 @@ pub(super) struct Aside<R> {
     lanes: Vec<BoxedLane<R>>,
     lent: Vec<Arc<Shared<R>>>,
     homes: Homes,
-    /// What was said of it meanwhile.
+    /// The commands for it that came meanwhile.
     commands: Vec<Command<R>>,
 }
 
-/// What somebody brings back who was held up.
+/// The lanes that a member brings back who was held up.
 #[derive(Debug)]
 pub(crate) struct Returned<R> {
     pub(crate) function: u64,
-    /// None, where it ended by a panic.
+    /// The lanes; none where the visit ended by a panic.
     pub(crate) lanes: Vec<BoxedLane<R>>,
 }
 
@@ -119,7 +119,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// At the worker's end. Keys that somebody uses still are there until he is back.
+    /// Ends them with the worker. Keys in use are there until their user is back.
     pub(super) fn close_aside(&mut self, how: Closed) {
         while !self.aside.is_empty() {
             for returned in self.control.take_returned() {

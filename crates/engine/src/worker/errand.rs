@@ -11,7 +11,7 @@ use crate::worker_lane::{BoxedLane, WorkerLane};
 pub(crate) struct Errand<S: Service> {
     pub(super) service: S,
     pub(super) breath: Breath<S::Request>,
-    /// Those that are present in the breath.
+    /// The lanes that are present in the breath.
     lanes: Lanes<S::Request>,
     touched: Vec<u32>,
     /// Somebody's requests took far longer than expected, and of several it is not known

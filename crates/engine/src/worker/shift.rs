@@ -45,7 +45,7 @@ pub(super) struct Out {
     homes: Homes,
 }
 
-/// Of the lanes that somebody takes along, those of residents.
+/// Counts the residents' lanes among those that a member takes along.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Homes {
     pub(super) count: usize,
@@ -66,7 +66,7 @@ impl Homes {
 #[derive(Debug)]
 pub(crate) struct Relieved;
 
-/// What is taken along.
+/// The lanes that a member takes along.
 trait Luggage<S: Service> {
     fn homes(&self) -> Homes;
     fn give_up(self, seat: &Seat<S>) -> Vec<BoxedLane<S::Request>>;
@@ -125,7 +125,7 @@ impl<S: Service> Seat<S> {
         &self.control.relief
     }
 
-    /// One more may stand by.
+    /// Adds a member that stands by.
     pub(crate) fn add(&self, service: S) {
         lock(&self.errands).push(Box::new(Errand::new(service)));
     }
@@ -157,7 +157,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Shift<'s, S: Service> {
     seat: &'s Seat<S>,
     member: usize,
-    /// None while out.
+    /// The worker; none while out.
     worker: Option<MutexGuard<'s, Worker<S>>>,
     pace: Pace,
     function: Option<u64>,
@@ -442,7 +442,7 @@ impl<'s, S: Service> Shift<'s, S> {
         Ok(())
     }
 
-    /// Whether work came while spinning, since `idle_ns`.
+    /// Looks for work, since `idle_ns`; whether some came.
     fn spin(&mut self, idle_ns: u64) -> Result<bool, Relieved> {
         let worker = self.worker();
         let spin = worker.spin();

@@ -89,7 +89,7 @@ impl Bound {
     }
 }
 
-/// Where a device writes down how far entries were begun, for the one that comes after it.
+/// The file that says how far entries were begun, for the device that comes after.
 #[must_use]
 pub fn log_path(socket: &Path) -> PathBuf {
     let mut path = socket.as_os_str().to_owned();

@@ -32,7 +32,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// Requests of one turn of whatever only has to have some in flight.
 const FEW: usize = 8;
 
-/// How it harms, again and again.
+/// The harm that it does, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attack {
     /// 4 of the 12 bytes of a message's head.
@@ -62,21 +62,21 @@ pub enum Attack {
     ConnectionStorm,
     /// Entries that do not exist, and a reset after each.
     BrokenQueue,
-    /// As many sessions as it gets, and beyond.
+    /// It opens as many sessions as it gets, and asks for more.
     Sessions,
     /// Sessions that are refused with a line in the log.
     LogStorm,
 }
 
-/// What came of an attack.
+/// The outcome of an attack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
     pub turns: u64,
-    /// How often the device hung up.
+    /// The times that the device hung up.
     pub cuts: u64,
 }
 
-/// One attack, until it is over.
+/// Plays one attack until it is over.
 struct Play<'a> {
     socket: &'a Path,
     go_on: &'a (dyn Fn() -> bool + Sync),
@@ -160,7 +160,7 @@ impl Attack {
 }
 
 impl Play<'_> {
-    /// One connection, until it is cut off or the attack is over.
+    /// Uses one connection until it is cut off or the attack is over.
     fn connection(&self, attack: Attack) -> Result<(), FrontError> {
         match attack {
             Attack::HalfMessage => self.half_message(),
@@ -485,7 +485,7 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// As far as there is room.
+    /// Submits as far as there is room.
     fn submit(&mut self, source: &[(usize, usize)], destination: &[(usize, usize)]) {
         let bytes: usize = source.iter().map(|(_, bytes)| bytes).sum();
         let request = Request {

@@ -16,7 +16,7 @@ const KEY_SEED: u64 = 1;
 /// Longest wait for one request.
 const SILENT: Duration = Duration::from_secs(20);
 
-/// What may become of a request.
+/// The place where a request's result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Apart,
@@ -39,12 +39,12 @@ pub struct CheckedLoad {
     base: usize,
     len: usize,
     depth: usize,
-    /// Of so many requests one is compared; of the others the status is looked at.
+    /// One request in so many is compared; the others' status is looked at.
     every: u64,
     /// Text and its result.
     texts: Vec<(Vec<u8>, Vec<u8>)>,
     result: Vec<u8>,
-    /// Those in flight, by token.
+    /// The requests in flight, by token.
     sent: BTreeMap<u64, Sent>,
     free: Vec<usize>,
     next: u64,
@@ -75,7 +75,7 @@ impl CheckedLoad {
         front.open_session_again(&spec, former)
     }
 
-    /// With a new session; every request is compared.
+    /// Begins with a new session; every request is compared.
     ///
     /// # Errors
     /// [`FrontError`].
@@ -89,7 +89,7 @@ impl CheckedLoad {
         Ok(Self::with(front, driver, len, depth, session))
     }
 
-    /// With that session.
+    /// Begins with that session.
     #[must_use]
     pub fn with(front: &FrontEnd, driver: Driver, len: usize, depth: usize, session: u64) -> Self {
         let key = pattern(16, KEY_SEED);
@@ -272,7 +272,7 @@ pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// What a second library makes of it.
+/// The result of a second library.
 ///
 /// # Panics
 /// For what is no request: a caller's key and text are its own constants.

@@ -182,7 +182,7 @@ impl SharedMemory {
         })
     }
 
-    /// Where it lies in this process.
+    /// The address of its mapping in this process.
     ///
     /// # Panics
     /// Never: every mapping has a beginning.

@@ -124,7 +124,7 @@ pub struct Served {
     pub backend: String,
     pub workers: Vec<WorkerConfig>,
     pub limits: HostLimits,
-    /// Whom it is to run as, a name or a number.
+    /// The user it is to run as, a name or a number.
     pub user: Option<String>,
     pub functions: Vec<ServedFunction>,
 }

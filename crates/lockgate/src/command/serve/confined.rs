@@ -1,4 +1,4 @@
-//! What is left to a daemon that serves: its guests are strangers.
+//! The rights that are left to a daemon that serves: its guests are strangers.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -16,13 +16,13 @@ use crate::exit::{Failure, OrExit};
 
 use super::config::Served;
 
-/// Of the files of so many guests no more are open at a time.
+/// The most files that are open at a time, of all guests.
 const FILES_MAX: u64 = 1 << 20;
 
-/// How long the process beside may take to remove some files.
+/// The longest time that the process beside may take to remove files.
 const REMOVED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whom it runs as, and the files that it leaves to nobody.
+/// The user it runs as, and the files that it leaves to nobody.
 pub struct Plan {
     /// Another user than the one that started it.
     user: Option<User>,
@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// A process that removes the files at the end, where this one will not be able to.
-    /// Before there are other threads.
+    /// Called before there are other threads.
     pub fn remover(&self, console: &Console) -> Result<Option<Remover>, Failure> {
         let is_needed = self.is_confined && self.user.as_ref().is_some_and(|user| user.uid != 0);
         if !is_needed {
@@ -79,7 +79,7 @@ impl Plan {
             .or_failed()
     }
 
-    /// From here on; threads that start later keep what their role needs.
+    /// Confines this process; threads that start later keep what their role needs.
     pub fn enter(&self, console: &Console) -> Result<(), Failure> {
         if !self.is_confined {
             console.warning(
@@ -111,7 +111,7 @@ impl Plan {
     }
 }
 
-/// What is to be said where keys may be swapped.
+/// Says so where keys may be swapped.
 pub fn unlocked() -> Option<String> {
     let secrets = sys::secret::secrets();
     let is_all = secrets.unlocked_bytes == 0 && secrets.elsewhere == 0;
