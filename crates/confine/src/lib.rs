@@ -22,6 +22,7 @@ mod user;
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -84,6 +85,9 @@ pub struct Confined {
     filters: Option<Filters>,
 }
 
+/// Longest wait for a thread that was joined and is listed still.
+const LEAVES_WITHIN: Duration = Duration::from_millis(10);
+
 impl Confinement {
     /// Confines the calling thread, and all that it starts. There should be no other yet.
     ///
@@ -93,7 +97,7 @@ impl Confinement {
     pub fn enter_process(&self) -> Result<Confined, ConfineError> {
         let (mut holds, mut lacks) = (Vec::new(), Vec::new());
         let filters = Filters::new(&self.calls)?;
-        let others = sys::process::threads().unwrap_or(1).saturating_sub(1);
+        let others = sys::process::other_threads(LEAVES_WITHIN).unwrap_or(0);
         if others > 0 {
             lacks.push(format!(
                 "{others} threads that run already stay as they were: a fault of this program's; report it"

@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::program;
 
@@ -242,12 +243,24 @@ fn die_with(parent: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Counts the threads of this process.
+/// Longest time that the kernel may take to forget threads that were joined.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(1);
+
+/// Counts the threads of this process beside the calling one. The kernel lists a thread
+/// for a moment after it was joined, so this waits up to `within` for them to go.
 ///
 /// # Errors
 /// `/proc` cannot be read.
-pub fn threads() -> io::Result<usize> {
-    Ok(std::fs::read_dir("/proc/self/task")?.count())
+pub fn other_threads(within: Duration) -> io::Result<usize> {
+    let begin = Instant::now();
+    loop {
+        let all = std::fs::read_dir("/proc/self/task")?.count();
+        let others = all.saturating_sub(1);
+        if others == 0 || begin.elapsed() > within {
+            return Ok(others);
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
 }
 
 /// Runs `beside` in a copy of this process, fork(2), which ends with it and runs no
@@ -257,7 +270,7 @@ pub fn threads() -> io::Result<usize> {
 /// `InvalidInput` if this process has other threads, whose locks would stay taken in the
 /// copy; from `fork(2)`.
 pub fn fork_beside(beside: impl FnOnce()) -> io::Result<()> {
-    if threads()? > 1 {
+    if other_threads(FORGOTTEN_WITHIN)? > 0 {
         let reason = "a process with several threads cannot be copied";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
@@ -336,6 +349,35 @@ mod tests {
         assert_eq!(child.try_wait().unwrap(), None);
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_was_joined_is_none() {
+        // The test's own process has others.
+        let alone = || {
+            for _ in 0..500 {
+                thread::spawn(|| {}).join().unwrap();
+                assert_eq!(other_threads(FORGOTTEN_WITHIN).unwrap(), 0);
+            }
+            thread::spawn(|| thread::sleep(FORGOTTEN_WITHIN * 3600));
+            assert_eq!(other_threads(Duration::ZERO).unwrap(), 1);
+        };
+        // SAFETY: the copy uses what the C library makes good after fork(2): memory and
+        // threads.
+        match unsafe { libc::fork() } {
+            0 => {
+                let did = std::panic::catch_unwind(alone);
+                // SAFETY: it ends the copy alone.
+                unsafe { libc::_exit(i32::from(did.is_err())) }
+            }
+            child => {
+                assert!(child > 0);
+                let mut status = -1;
+                // SAFETY: it waits for that child, which nobody else does.
+                let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+                assert_eq!((waited, status), (child, 0));
+            }
+        }
     }
 
     fn here() -> OwnedFd {

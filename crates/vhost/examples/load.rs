@@ -3,7 +3,7 @@
 //!
 //! `load DEPTH BYTES SECONDS SOCKET OTHER` compares two devices that serve already: pairs
 //! in turn, each as long; medians of the rates' ratios, and of those of the 99th
-//! percentiles with one request in flight.
+//! percentiles with one request in flight. First the front-end is notified, then it polls.
 #![allow(clippy::unwrap_used, reason = "an example")]
 
 use std::cell::RefCell;
@@ -29,7 +29,11 @@ fn main() {
     let at = |index: usize, usual| arguments.get(index).copied().unwrap_or(usual);
     let (depth, bytes, seconds) = (at(0, 64), at(1, 64), at(2, 2));
     if let [one, other] = &sockets[..] {
-        return compare([one, other], depth, bytes, seconds);
+        for interrupts in [Interrupts::EventIndex, Interrupts::Polled] {
+            println!("{interrupts:?}:");
+            compare([one, other], depth, bytes, seconds, interrupts);
+        }
+        return;
     }
     let backend = crypto::by_name("auto").unwrap();
     let worker = WorkerConfig {
@@ -98,13 +102,19 @@ fn main() {
 
 const PAIRS: usize = 20;
 
-fn compare(sockets: [&Path; 2], depth: usize, bytes: usize, seconds: usize) {
+fn compare(
+    sockets: [&Path; 2],
+    depth: usize,
+    bytes: usize,
+    seconds: usize,
+    interrupts: Interrupts,
+) {
     let length = Duration::from_secs(seconds as u64) / (4 * PAIRS as u32);
     let load = |depth| LoadConfig {
         kind: Algorithm::Aes128Cbc.into(),
         block_bytes: bytes,
         depth,
-        interrupts: Interrupts::EventIndex,
+        interrupts,
         delays: false,
     };
     let (mut rates, mut p99s) = (Vec::new(), Vec::new());
