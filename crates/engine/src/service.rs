@@ -17,6 +17,10 @@ pub const BATCH_MAX: usize = 128;
 pub trait Service: Send + 'static {
     type Request: Copy + Send + 'static;
 
+    /// Whether what a batch takes beyond [`work_ns`](Self::work_ns) is charged by the clock,
+    /// however little it is. Of others only that is for which memory held them up.
+    const IS_TIMED: bool = false;
+
     /// How many requests it could process in the time that it needs for fewer, if the
     /// next are like the last. The worker may wait a little for that many.
     fn width(&self) -> usize {
@@ -144,8 +148,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
 
     /// Request `index` took `work_ns` more work than expected: its owner pays for it.
     pub fn charge(&mut self, index: usize, work_ns: u64) {
-        let lane = &mut self.lanes[self.origins[index].lane as usize];
-        lane.surcharge_ns = lane.surcharge_ns.saturating_add(work_ns);
+        self.lanes[self.origins[index].lane as usize].owe(work_ns);
     }
 
     /// Shows completions to clients that poll, and notifies sleeping clients as their

@@ -26,6 +26,10 @@ pub const STALL: Duration = Duration::from_millis(5);
 /// more than a few page faults take, and less than losing the CPU does.
 const SLOW_TICKS: u64 = 100_000;
 
+/// What a slow visit without a page fault is charged at most, ns, where it was not seen to
+/// stall.
+const SLOW_NS: u64 = 30_000;
+
 /// What a slow visit is charged at most for each page fault, ns, where it was not seen to
 /// stall: as long as a huge page takes to be cleared. Its worker may have lost its CPU to
 /// others, which is nobody's fault.
@@ -215,8 +219,20 @@ pub(crate) struct Pace {
     begin_ticks: u64,
     begin_ns: u64,
     ticks_a_ns: f64,
+    is_known: bool,
     /// Page faults of this thread when they were last looked at.
     faults: u64,
+}
+
+/// What a visit took beyond what was expected of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    /// Below 0 where it took less.
+    pub(crate) ns: i64,
+    /// More than twice as long, and [`SLOW_TICKS`].
+    pub(crate) is_slow: bool,
+    /// It is known that memory held it up.
+    pub(crate) is_held_up: bool,
 }
 
 impl Pace {
@@ -226,45 +242,65 @@ impl Pace {
             begin_ns: now_ns(),
             // More than any has, until one is known.
             ticks_a_ns: 8.0,
+            is_known: false,
             faults: faults(),
         }
     }
 
-    /// What a visit that began at `begin_ticks` took beyond what was expected of it, ns;
-    /// 0 of one that was not slow.
+    /// What a visit that began at `begin_ticks` took beyond what was expected of it.
     #[inline]
-    pub(crate) fn beyond_ns(
+    pub(crate) fn beyond(
         &mut self,
         begin_ticks: u64,
         expected_ns: u64,
         standpoint: &Standpoint,
-    ) -> u64 {
+    ) -> Beyond {
         let took = ticks().wrapping_sub(begin_ticks);
-        let expected = (expected_ns as f64 * self.ticks_a_ns) as u64;
-        if took <= expected.saturating_add(SLOW_TICKS) {
-            return 0;
+        let expected = expected_ns as f64 * self.ticks_a_ns;
+        // Estimates are rough, and learn.
+        if took as f64 > 2.0 * expected + SLOW_TICKS as f64 {
+            return self.slow(took, expected_ns, standpoint);
         }
-        self.slow_ns(took, expected_ns, standpoint)
+        if !self.is_known && !self.learn() {
+            return Beyond::default();
+        }
+        Beyond {
+            ns: ((took as f64 - expected) / self.ticks_a_ns) as i64,
+            ..Beyond::default()
+        }
     }
 
+    /// Learns how long a tick is; a worker that is older than this knows it well.
     #[cold]
-    fn slow_ns(&mut self, took: u64, expected_ns: u64, standpoint: &Standpoint) -> u64 {
+    fn learn(&mut self) -> bool {
         let (ticks, ns) = (
             ticks().wrapping_sub(self.begin_ticks),
             now_ns().saturating_sub(self.begin_ns),
         );
-        // By then a worker is old enough to know it well.
         if ns > 10_000_000 {
             self.ticks_a_ns = ticks as f64 / ns as f64;
+            self.is_known = true;
         }
+        self.is_known
+    }
+
+    #[cold]
+    fn slow(&mut self, took: u64, expected_ns: u64, standpoint: &Standpoint) -> Beyond {
+        self.learn();
         let took_ns = (took as f64 / self.ticks_a_ns) as u64;
         let beyond_ns = took_ns.saturating_sub(expected_ns);
         let faults = faults();
         let count = faults - std::mem::replace(&mut self.faults, faults);
-        if standpoint.is_stalled.swap(false, Ordering::Relaxed) {
+        let is_stalled = standpoint.is_stalled.swap(false, Ordering::Relaxed);
+        let charged_ns = if is_stalled {
             beyond_ns
         } else {
-            beyond_ns.min(count.saturating_mul(FAULT_NS_MAX))
+            beyond_ns.min(count.saturating_mul(FAULT_NS_MAX).max(SLOW_NS))
+        };
+        Beyond {
+            ns: i64::try_from(charged_ns).unwrap_or(i64::MAX),
+            is_slow: true,
+            is_held_up: is_stalled || count > 0,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::function::{FUNCTIONS_MAX, Function, SHARE_MAX};
 use crate::lane::{BARRIER, Closed, Done, Entry, Order, Shared, URGENT};
 use crate::resident::Home;
 use crate::service::Service;
-use crate::standpoint::Host;
+use crate::standpoint::{Beyond, Host};
 
 /// A lane in the form in which it is passed on.
 pub(crate) type BoxedLane<R> = Box<WorkerLane<R>>;
@@ -33,8 +33,11 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) hinted: u32,
     /// Complete requests that a client waits for together with all those before them.
     barriers: BinaryHeap<Reverse<u64>>,
-    /// What its requests took beyond what they were charged, ns.
+    /// What it is to be charged beside its requests' expected work, ns.
     pub(crate) surcharge_ns: u64,
+    /// By how much its work took less than expected lately, ns: what takes more is set off
+    /// against it.
+    saved_ns: u64,
     pub(crate) moderator: Moderator,
     pub(crate) gate: Gate,
     pub(crate) place: Place,
@@ -66,6 +69,9 @@ impl<R> Drop for Unclosed<R> {
 const SIGNAL_NS: u64 = 500;
 /// What is charged at most, ns: a worker that was preempted is nobody's fault.
 const SIGNAL_NS_MAX: u64 = 20_000;
+
+/// Most that is set off, ns: a few breaths' worth of chance.
+const SAVED_NS_MAX: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<R> {
@@ -116,6 +122,7 @@ impl<R: Copy + Send> WorkerLane<R> {
             hinted: 0,
             barriers: BinaryHeap::new(),
             surcharge_ns: 0,
+            saved_ns: 0,
             moderator,
             gate: Gate::default(),
             place: Place::Away,
@@ -309,9 +316,23 @@ impl<R: Copy + Send> WorkerLane<R> {
         };
         if is_told {
             self.shared.tally.notifications.add(1);
-            self.surcharge_ns = self.surcharge_ns.saturating_add(took_ns);
+            self.owe(took_ns);
         }
         is_told
+    }
+
+    pub(crate) fn owe(&mut self, work_ns: u64) {
+        self.surcharge_ns = self.surcharge_ns.saturating_add(work_ns);
+    }
+
+    /// Its work took that much more than expected, or less. What varies by chance costs
+    /// nothing, and what always takes more does.
+    pub(crate) fn went_beyond(&mut self, beyond: Beyond) {
+        let more_ns = u64::try_from(beyond.ns).unwrap_or(0);
+        let less_ns = beyond.ns.min(0).unsigned_abs();
+        self.owe(more_ns.saturating_sub(self.saved_ns));
+        let left_ns = self.saved_ns.saturating_sub(more_ns);
+        self.saved_ns = (left_ns + less_ns).min(SAVED_NS_MAX);
     }
 
     /// Hands the lane back: publishes what is staged, and returns what was never

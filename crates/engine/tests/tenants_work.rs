@@ -236,6 +236,54 @@ fn lists_are_charged_what_they_take() {
     }
 }
 
+/// Takes twice as long as it says.
+struct Late;
+
+const SAYS: Duration = Duration::from_micros(5);
+
+impl Service for Late {
+    type Request = ();
+
+    const IS_TIMED: bool = true;
+
+    fn bytes((): &()) -> usize {
+        1
+    }
+
+    fn work_ns(&self, (): &()) -> u64 {
+        SAYS.as_nanos() as u64
+    }
+
+    fn process(&mut self, requests: Batch<'_, ()>, outcomes: &mut Outcomes<'_, ()>) {
+        for index in 0..requests.len() {
+            let begin = Instant::now();
+            while begin.elapsed() < SAYS * 2 {}
+            outcomes.complete(index, Status::Ok);
+        }
+    }
+}
+
+/// However little a request takes beyond what it was expected to, a tenant that asks for
+/// nothing else pays for it.
+#[test]
+fn what_always_takes_longer_is_charged_by_the_clock() {
+    const COUNT: u64 = 20_000;
+    let engine = Engine::start(&[WORKER], |_| Late).unwrap();
+    let function = engine.function(FunctionConfig::default()).unwrap();
+    let mut lane = function.lane(0, LaneConfig::default()).unwrap();
+    let mut left = COUNT;
+    while left > 0 || lane.in_flight() > 0 {
+        while left > 0 && lane.submit((), 0).is_ok() {
+            left -= 1;
+        }
+        lane.wait(1, LONG).unwrap();
+        lane.reap(usize::MAX, |_| ());
+    }
+    let charged_ns = function.counters().work_ns / COUNT;
+    let takes_ns = 2 * SAYS.as_nanos() as u64;
+    assert!(charged_ns > takes_ns * 3 / 4, "{charged_ns} of {takes_ns}");
+}
+
 #[test]
 fn what_a_request_takes_beside_the_back_end_is_charged() {
     const COUNT: usize = 20_000;

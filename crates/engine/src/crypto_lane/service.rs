@@ -161,11 +161,12 @@ impl CryptoService {
         self.statuses.push(status);
         let lists_ns_max = request.rest_segments() * SEGMENT_NS_MAX;
         let beyond_ns = elapsed_ns.saturating_sub(self.work_ns(request));
-        if has_worked(kind, status) {
+        // Others of the kind do not pay for its lists: one that is little else teaches
+        // nothing.
+        let text_ns = elapsed_ns.saturating_sub(lists_ns_max);
+        if has_worked(kind, status) && text_ns > elapsed_ns / 2 {
             // SAFETY: the request is in flight.
             let price = unsafe { request.kind_number() };
-            // Others of the kind do not pay for its lists.
-            let text_ns = elapsed_ns.saturating_sub(lists_ns_max).max(elapsed_ns / 8);
             self.prices[price].learn(1, Self::bytes(request) as u64, text_ns);
         }
         beyond_ns.min(lists_ns_max)
@@ -339,6 +340,8 @@ const AS_THEY_CAME: [u8; BATCH_MAX] = {
 
 impl Service for CryptoService {
     type Request = CryptoRequest;
+
+    const IS_TIMED: bool = true;
 
     fn width(&self) -> usize {
         self.width

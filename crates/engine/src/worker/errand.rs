@@ -66,6 +66,7 @@ impl<S: Service> Errand<S> {
         pace: &mut Pace,
         standpoint: &Standpoint,
     ) {
+        let owed_ns = if is_charged { self.owed_ns() } else { 0 };
         let begin_ticks = ticks();
         let mut outcomes = Outcomes {
             lanes: &mut self.lanes,
@@ -75,7 +76,7 @@ impl<S: Service> Errand<S> {
         let requests = Batch(&self.breath.requests);
         self.service.process(requests, &mut outcomes);
         if is_charged {
-            self.charge_time(host, begin_ticks, pace, standpoint);
+            self.charge_time(host, begin_ticks, owed_ns, pace, standpoint);
         }
         assert!(
             self.breath.origins.iter().all(|one| one.done.is_some()),
@@ -90,31 +91,33 @@ impl<S: Service> Errand<S> {
     }
 
     /// What processing took beyond what it was expected to, whoever it was of pays. Of
-    /// several it is not known whose that was: next time it is.
+    /// several it is not known whose that was: next time it is, if it was much.
     fn charge_time(
         &mut self,
         host: Host,
         begin_ticks: u64,
+        owed_ns: u64,
         pace: &mut Pace,
         standpoint: &Standpoint,
     ) {
-        // Estimates are rough, and learn.
-        let beyond_ns = pace.beyond_ns(begin_ticks, 2 * self.breath.work_ns, standpoint);
-        if beyond_ns == 0 {
-            return;
-        }
-        // Whoever was notified meanwhile pays for that already.
-        let present = self.breath.present.iter();
-        let told_ns = present.map(|slot| self.lanes[*slot as usize].surcharge_ns);
-        let beyond_ns = beyond_ns.saturating_sub(told_ns.sum());
-        if beyond_ns == 0 {
-            return;
-        }
+        // Whoever was notified meanwhile, or had long lists, pays for that already.
+        let paid_ns = self.owed_ns() - owed_ns;
+        let expected_ns = self.breath.work_ns.saturating_add(paid_ns);
+        let beyond = pace.beyond(begin_ticks, expected_ns, standpoint);
         if host == Host::MANY {
-            self.is_slow_of_many = true;
-        } else if let Some(&slot) = self.breath.present.first() {
-            let lane = &mut self.lanes[slot as usize];
-            lane.surcharge_ns = lane.surcharge_ns.saturating_add(beyond_ns);
+            self.is_slow_of_many |= beyond.is_slow;
+        } else if let Some(&slot) = self.breath.present.first()
+            && (S::IS_TIMED || beyond.is_held_up)
+        {
+            self.lanes[slot as usize].went_beyond(beyond);
         }
+    }
+
+    /// What the lanes of the breath owe beside its work, ns.
+    fn owed_ns(&self) -> u64 {
+        let present = self.breath.present.iter();
+        present
+            .map(|slot| self.lanes[*slot as usize].surcharge_ns)
+            .sum()
     }
 }

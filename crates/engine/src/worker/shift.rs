@@ -349,10 +349,14 @@ impl<'s, S: Service> Shift<'s, S> {
                 let home = lane.home.as_mut().expect("it is a resident's");
                 let begin_ticks = ticks();
                 let intake = home.inhale();
-                let beyond_ns = pace.beyond_ns(begin_ticks, intake.work_ns, standpoint);
-                let work_ns = intake.work_ns.saturating_add(beyond_ns);
-                lane.surcharge_ns = lane.surcharge_ns.saturating_add(work_ns);
-                (intake.is_some, home.stay == Stay::Armed)
+                let is_armed = home.stay == Stay::Armed;
+                let beyond = pace.beyond(begin_ticks, intake.work_ns, standpoint);
+                // To look in vain costs next to nothing, unless it is held up.
+                if intake.is_some || beyond.is_slow {
+                    lane.owe(intake.work_ns);
+                    lane.went_beyond(beyond);
+                }
+                (intake.is_some, is_armed)
             })?;
             let worker = self.worker();
             if is_some {
