@@ -275,10 +275,14 @@ impl<R> Control<R> {
         self.slots().free.push(slot);
     }
 
-    pub(crate) fn take_commands(&self) -> Vec<Command<R>> {
-        // Before looking, so that a call after the look is not lost; a swap,
-        // so that we see what the callers wrote before they called.
+    /// Before the worker looks at anything that it may be called for, so that a call after
+    /// the look is not lost.
+    pub(crate) fn heed_call(&self) {
+        // A swap, so that it sees what the callers wrote before they called.
         self.is_called.swap(false, Ordering::AcqRel);
+    }
+
+    pub(crate) fn take_commands(&self) -> Vec<Command<R>> {
         self.commands()
             .as_mut()
             .map(std::mem::take)

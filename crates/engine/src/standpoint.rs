@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use sys::clock::{now_ns, ticks};
-use sys::usage::thread_usage;
+use sys::usage::{ThreadUsage, thread_usage};
 
 use crate::pool::Control;
 use crate::relief::Ask;
@@ -122,21 +122,18 @@ impl Standpoint {
         });
         // What the kernel said is of this visit if it lasts still.
         let lasts = self.at.load(Ordering::Acquire) == at && self.visits() == visit;
+        // Who computes, or waits for its CPU, is held up by nobody.
+        let waits_in = state.and_then(|state| state.waits_in).filter(|_| lasts);
+        let before = std::mem::replace(&mut seen.waits_in, waits_in.clone());
         if at == NOBODY || !is_still || !lasts {
-            *seen = Seen {
-                visits: visit,
-                since_ns: now_ns,
-                was_waiting: false,
-                ..*seen
-            };
+            (seen.visits, seen.since_ns) = (visit, now_ns);
             let stall = None;
             return Look { faults, stall };
         }
-        // Who computes, or waits for its CPU, is held up by nobody.
-        let waits_in = state.and_then(|state| state.waits_in);
-        // With two looks one after the other, so that it is not a moment's wait.
-        let was_waiting = std::mem::replace(&mut seen.was_waiting, waits_in.is_some());
-        let stall = waits_in.filter(|_| was_waiting).map(|waits_in| Stall {
+        // Two looks one after the other found it there, so that it is not a moment's wait.
+        // That one of them found it waiting is enough: it may wait for the same page again
+        // and again.
+        let stall = waits_in.or(before).map(|waits_in| Stall {
             host: Host(at),
             visit,
             lasts: Duration::from_nanos(now_ns.saturating_sub(seen.since_ns)),
@@ -220,8 +217,10 @@ pub(crate) struct Pace {
     begin_ns: u64,
     ticks_a_ns: f64,
     is_known: bool,
-    /// Page faults of this thread when they were last looked at.
-    faults: u64,
+    /// What the kernel charged this thread when it was last looked at.
+    usage: ThreadUsage,
+    /// Sleeps of the worker's own since.
+    sleeps: u64,
 }
 
 /// What a visit took beyond what was expected of it.
@@ -233,6 +232,8 @@ pub(crate) struct Beyond {
     pub(crate) is_slow: bool,
     /// It is known that memory held it up.
     pub(crate) is_held_up: bool,
+    /// It waited for memory, so that all of this is due to that.
+    pub(crate) has_waited: bool,
 }
 
 impl Pace {
@@ -243,8 +244,14 @@ impl Pace {
             // More than any has, until one is known.
             ticks_a_ns: 8.0,
             is_known: false,
-            faults: faults(),
+            usage: thread_usage(),
+            sleeps: 0,
         }
+    }
+
+    /// The worker slept by itself, perhaps.
+    pub(crate) fn slept(&mut self) {
+        self.sleeps += 1;
     }
 
     /// What a visit that began at `begin_ticks` took beyond what was expected of it.
@@ -289,26 +296,26 @@ impl Pace {
         self.learn();
         let took_ns = (took as f64 / self.ticks_a_ns) as u64;
         let beyond_ns = took_ns.saturating_sub(expected_ns);
-        let faults = faults();
-        let count = faults - std::mem::replace(&mut self.faults, faults);
+        let usage = thread_usage();
+        let before = std::mem::replace(&mut self.usage, usage);
+        let sleeps = std::mem::take(&mut self.sleeps);
+        let faults = usage.faults() - before.faults();
+        // Between its sleeps little else lets a worker wait; with a fault it was that.
+        let waits = (usage.voluntary_switches - before.voluntary_switches).saturating_sub(sleeps);
         let is_stalled = standpoint.is_stalled.swap(false, Ordering::Relaxed);
-        let charged_ns = if is_stalled {
+        let has_waited = is_stalled || (waits > 0 && faults > 0);
+        let charged_ns = if has_waited {
             beyond_ns
         } else {
-            beyond_ns.min(count.saturating_mul(FAULT_NS_MAX).max(SLOW_NS))
+            beyond_ns.min(faults.saturating_mul(FAULT_NS_MAX).max(SLOW_NS))
         };
         Beyond {
             ns: i64::try_from(charged_ns).unwrap_or(i64::MAX),
             is_slow: true,
-            is_held_up: is_stalled || count > 0,
+            is_held_up: has_waited || faults > 0,
+            has_waited,
         }
     }
-}
-
-/// Page faults of the calling thread.
-fn faults() -> u64 {
-    let usage = thread_usage();
-    usage.minor_faults + usage.major_faults
 }
 
 /// What is wrong with a worker.
@@ -328,11 +335,11 @@ pub enum Trouble {
     Faulted { worker: usize, count: u64 },
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Seen {
     visits: u64,
     since_ns: u64,
-    was_waiting: bool,
+    waits_in: Option<String>,
     faults: Option<u64>,
 }
 

@@ -111,10 +111,16 @@ impl<S: Service> Worker<S> {
         self.errand.as_mut().expect("it is here when nobody is out")
     }
 
-    /// Hands every lane back, also after a panic.
-    fn close(&mut self, how: Closed) {
+    /// Hands every lane back, also after a panic. `close_others` closes lanes that are not
+    /// here.
+    fn close(&mut self, how: Closed, close_others: impl FnOnce()) {
+        // First, so that a client that learns of the end can make no lane. Commands for who
+        // is held up are taken until he is back.
+        if self.aside.is_empty() {
+            self.commands.extend(self.control.end(how));
+        }
+        close_others();
         self.close_aside(how);
-        // First, so that a client that learns of the end can make no lane.
         self.commands.extend(self.control.end(how));
         let slots: Vec<u32> = self.roster.slots().collect();
         for slot in slots {
@@ -294,6 +300,7 @@ impl<S: Service> Worker<S> {
         if is_calm && !self.control.is_called() {
             return false;
         }
+        self.control.heed_call();
         if self.config.stand_ins > 0 {
             self.take_back();
         }

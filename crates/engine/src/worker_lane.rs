@@ -333,6 +333,9 @@ impl<R: Copy + Send> WorkerLane<R> {
         self.owe(more_ns.saturating_sub(self.saved_ns));
         let left_ns = self.saved_ns.saturating_sub(more_ns);
         self.saved_ns = (left_ns + less_ns).min(SAVED_NS_MAX);
+        if let Some(function) = self.function.as_ref().filter(|_| beyond.has_waited) {
+            function.held_up(more_ns);
+        }
     }
 
     /// Hands the lane back: publishes what is staged, and returns what was never

@@ -26,6 +26,7 @@ struct Gates(Arc<Mutex<BTreeMap<u64, Gate>>>);
 struct Gate {
     reader: Arc<PipeReader>,
     writer: PipeWriter,
+    is_reached: bool,
 }
 
 impl Gates {
@@ -35,15 +36,28 @@ impl Gates {
 
     fn make(&self, number: u64) {
         let (reader, writer) = pipe().unwrap();
-        let reader = Arc::new(reader);
-        self.0
-            .lock()
-            .unwrap()
-            .insert(number, Gate { reader, writer });
+        let gate = Gate {
+            reader: Arc::new(reader),
+            writer,
+            is_reached: false,
+        };
+        self.0.lock().unwrap().insert(number, gate);
+    }
+
+    /// Somebody has come to it.
+    fn is_reached(&self, number: u64) {
+        until("it is reached", || {
+            self.0.lock().unwrap()[&number].is_reached
+        });
     }
 
     fn pass(&self, number: u64) -> bool {
-        let reader = Arc::clone(&self.0.lock().unwrap()[&number].reader);
+        let reader = {
+            let mut gates = self.0.lock().unwrap();
+            let gate = gates.get_mut(&number).unwrap();
+            gate.is_reached = true;
+            Arc::clone(&gate.reader)
+        };
         let mut byte = [0];
         // Closed at a test's end.
         let is_open = (&*reader).read_exact(&mut byte).is_ok();
@@ -152,6 +166,14 @@ impl House {
             self.gates.make(number);
         }
         lane.submit(Task { number, is_gated }, number).unwrap();
+        number
+    }
+
+    /// Submits a task that holds the worker up. It has come that far: one that was held up
+    /// before pays for that first.
+    fn holds_up(&mut self, lane: &mut Lane<Task>) -> u64 {
+        let number = self.submit(lane, true);
+        self.gates.is_reached(number);
         number
     }
 
@@ -271,7 +293,7 @@ fn what_is_asked_of_it_meanwhile_is_done_when_it_is_back() {
     // Drained.
     let held = house.function();
     let mut own = lane(&held);
-    let gated = house.submit(&mut own, true);
+    let gated = house.holds_up(&mut own);
     let later = house.submit(&mut own, false);
     house.serves(&mut other);
     let soon = Duration::from_millis(20);
@@ -286,7 +308,7 @@ fn what_is_asked_of_it_meanwhile_is_done_when_it_is_back() {
     held.resume();
     // Reset: what was begun is done, what was not is cancelled.
     reaped(&mut own, 2);
-    let gated = house.submit(&mut own, true);
+    let gated = house.holds_up(&mut own);
     house.serves(&mut other);
     let later = house.submit(&mut own, false);
     let reset = held.reset(soon);
@@ -299,7 +321,7 @@ fn what_is_asked_of_it_meanwhile_is_done_when_it_is_back() {
     );
     assert_eq!(house.times(later), 0);
     // Its client leaves.
-    let gated = house.submit(&mut own, true);
+    let gated = house.holds_up(&mut own);
     house.serves(&mut other);
     drop(own);
     house.serves(&mut other);
@@ -307,7 +329,7 @@ fn what_is_asked_of_it_meanwhile_is_done_when_it_is_back() {
     house.is_done(gated);
     // Removed.
     let mut own = lane(&held);
-    let gated = house.submit(&mut own, true);
+    let gated = house.holds_up(&mut own);
     house.serves(&mut other);
     let removed = held.remove(soon);
     assert!(matches!(removed, Err(EndError::TimedOut { .. })));
@@ -341,7 +363,7 @@ fn a_stop_finishes_what_is_there_and_waits_for_who_is_held_up() {
         let mut house = House::new(stand_ins);
         let (held, free) = (house.function(), house.function());
         let (mut own, mut other) = (lane(&held), lane(&free));
-        let gated = house.submit(&mut own, true);
+        let gated = house.holds_up(&mut own);
         let later = house.submit(&mut own, false);
         if stand_ins > 0 {
             house.serves(&mut other);
@@ -370,7 +392,7 @@ fn a_worker_that_panics_waits_for_who_is_held_up() {
     let mut house = House::new(1);
     let (held, free) = (house.function(), house.function());
     let (mut own, mut other) = (lane(&held), lane(&free));
-    let gated = house.submit(&mut own, true);
+    let gated = house.holds_up(&mut own);
     house.serves(&mut other);
     let trapped = house.submit(&mut other, true);
     house.gates.trap(trapped);

@@ -8,6 +8,13 @@ pub struct ThreadUsage {
     pub major_faults: u64,
 }
 
+impl ThreadUsage {
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.minor_faults + self.major_faults
+    }
+}
+
 pub fn thread_usage() -> ThreadUsage {
     // SAFETY: rusage is plain integers, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -278,6 +278,10 @@ impl Shared {
         if is_calm && self.made.is_counting() {
             self.made.end();
         }
+        let held_up_ns = self.function.counters().held_up_ns;
+        if lock(&self.quarantine).waited(now_ns, held_up_ns) {
+            self.move_away("many short waits".to_owned());
+        }
         if lock(&self.quarantine).is_over(now_ns) {
             let place = self.place.swap(AT_HOME, Ordering::AcqRel);
             self.supervised.leave(place);
@@ -285,11 +289,14 @@ impl Shared {
         }
     }
 
-    /// Its memory holds its worker up.
+    /// Its memory stalls its worker.
     pub(crate) fn stalled(&self, now_ns: u64, lasts: Duration, waits_in: String) {
-        if !lock(&self.quarantine).stalled(now_ns, lasts) {
-            return;
+        if lock(&self.quarantine).stalled(now_ns, lasts) {
+            self.move_away(waits_in);
         }
+    }
+
+    fn move_away(&self, waits_in: String) {
         match self.supervised.place(&self.config.quarantine) {
             Some(place) => {
                 self.place.store(place, Ordering::Release);

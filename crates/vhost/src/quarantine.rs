@@ -12,11 +12,21 @@ const WITHIN_NS: u64 = 60_000_000_000;
 const STAY_NS: u64 = 60_000_000_000;
 const STAY_NS_MAX: u64 = 3_600_000_000_000;
 
+/// Waits that are no chance, however short each is: so long in all, beyond a share of the
+/// time.
+const WAITS_NS: u64 = 20_000_000;
+const WAITS_SHARE: u64 = 20;
+
 /// A stall that is told with each look while it lasts counts once.
 const SAME_NS: u64 = 20_000_000;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quarantine {
+    /// All that workers waited, and what time has not made up for of it, ns, when that was
+    /// last looked at.
+    held_up_ns: u64,
+    waits_ns: u64,
+    waits_at_ns: u64,
     stalls: [Option<u64>; STALLS],
     last_ns: Option<u64>,
     until_ns: Option<u64>,
@@ -25,6 +35,24 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
+    /// Workers have waited for the tenant's memory for so long in all; whether it is to be
+    /// moved now.
+    pub(crate) fn waited(&mut self, now_ns: u64, held_up_ns: u64) -> bool {
+        let more_ns = held_up_ns.saturating_sub(self.held_up_ns);
+        let made_up_ns = now_ns.saturating_sub(self.waits_at_ns) / WAITS_SHARE;
+        self.held_up_ns = held_up_ns;
+        self.waits_ns = self
+            .waits_ns
+            .saturating_sub(made_up_ns)
+            .saturating_add(more_ns);
+        self.waits_at_ns = now_ns;
+        if self.waits_ns < WAITS_NS {
+            return false;
+        }
+        self.waits_ns = 0;
+        self.stalled(now_ns, LONG)
+    }
+
     /// The tenant's memory stalls its worker; whether it is to be moved now.
     pub(crate) fn stalled(&mut self, now_ns: u64, lasts: Duration) -> bool {
         let is_same = self
@@ -78,6 +106,21 @@ mod tests {
         assert!(one.stalled(63 * S, SHORT));
         assert_eq!(one.count, 3);
         assert!(Quarantine::default().stalled(S, LONG));
+    }
+
+    #[test]
+    fn many_short_waits_are_no_chance_and_few_are() {
+        const LOOK_NS: u64 = 3_000_000;
+        // A tenth of the time.
+        let mut often = Quarantine::default();
+        let mut looks = 1..1000_u64;
+        let moved = looks.find(|at| often.waited(S + at * LOOK_NS, at * LOOK_NS / 10));
+        let after_ns = moved.unwrap() * LOOK_NS;
+        assert!((100_000_000..500_000_000).contains(&after_ns), "{after_ns}");
+        // A fiftieth.
+        let mut seldom = Quarantine::default();
+        let mut is_moved = |at: u64| seldom.waited(S + at * LOOK_NS, at * LOOK_NS / 50);
+        assert!(!(1..100_000).any(&mut is_moved));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct FunctionCounters {
     pub work_ns: u64,
     /// The part of it that its requests took beyond what they were expected to.
     pub beyond_ns: u64,
+    /// The time for which its memory let workers wait.
+    pub held_up_ns: u64,
     pub throttled: u64,
 }
 
@@ -63,6 +65,7 @@ pub(crate) struct Function<R> {
     is_limited: AtomicBool,
     work_ns: AtomicU64,
     beyond_ns: AtomicU64,
+    held_up_ns: AtomicU64,
     throttled: AtomicU64,
     pub(crate) possessions: Possessions,
     state: Mutex<State<R>>,
@@ -101,6 +104,7 @@ impl<R> Function<R> {
             is_limited: AtomicBool::new(!config.quota.is_unlimited()),
             work_ns: AtomicU64::new(0),
             beyond_ns: AtomicU64::new(0),
+            held_up_ns: AtomicU64::new(0),
             throttled: AtomicU64::new(0),
             possessions: Possessions::default(),
             state: Mutex::new(State {
@@ -178,6 +182,10 @@ impl<R> Function<R> {
     pub(crate) fn went_beyond(&self, beyond_ns: u64) {
         self.beyond_ns.fetch_add(beyond_ns, Ordering::Relaxed);
         self.worked(beyond_ns);
+    }
+
+    pub(crate) fn held_up(&self, waited_ns: u64) {
+        self.held_up_ns.fetch_add(waited_ns, Ordering::Relaxed);
     }
 
     pub(crate) fn gate(&self) -> Gate {
@@ -274,6 +282,7 @@ impl<R> Function<R> {
             notifications: totals.notifications,
             work_ns: self.work_ns.load(Ordering::Relaxed),
             beyond_ns: self.beyond_ns.load(Ordering::Relaxed),
+            held_up_ns: self.held_up_ns.load(Ordering::Relaxed),
             throttled: self.throttled.load(Ordering::Relaxed),
         }
     }

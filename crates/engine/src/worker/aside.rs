@@ -122,6 +122,7 @@ impl<S: Service> Worker<S> {
     /// Ends them with the worker. Keys in use are there until their user is back.
     pub(super) fn close_aside(&mut self, how: Closed) {
         while !self.aside.is_empty() {
+            self.control.heed_call();
             for returned in self.control.take_returned() {
                 let aside = self.rejoin(returned);
                 aside.lanes.into_iter().for_each(|lane| lane.close(how));

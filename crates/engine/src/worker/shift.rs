@@ -95,18 +95,18 @@ impl<S: Service> Luggage<S> for Box<Errand<S>> {
     }
 }
 
-/// Lanes that are out when somebody panics are closed.
+/// Lanes that are out when somebody panics are kept, to be closed once whoever learns of
+/// it can make no other.
 struct Carried<'s, S: Service, L: Luggage<S>> {
     luggage: Option<L>,
     seat: &'s Seat<S>,
+    fallen: &'s mut Vec<BoxedLane<S::Request>>,
 }
 
 impl<S: Service, L: Luggage<S>> Drop for Carried<'_, S, L> {
     fn drop(&mut self) {
         if let Some(luggage) = self.luggage.take() {
-            for lane in luggage.give_up(self.seat) {
-                lane.close(Closed::WorkerFailed);
-            }
+            self.fallen.extend(luggage.give_up(self.seat));
         }
     }
 }
@@ -162,6 +162,8 @@ pub(crate) struct Shift<'s, S: Service> {
     pace: Pace,
     function: Option<u64>,
     may_be_relieved: bool,
+    /// What was out at a panic.
+    fallen: Vec<BoxedLane<S::Request>>,
 }
 
 impl<'s, S: Service> Shift<'s, S> {
@@ -174,6 +176,7 @@ impl<'s, S: Service> Shift<'s, S> {
             worker: Some(worker),
             pace: Pace::new(),
             function: None,
+            fallen: Vec::new(),
         }
     }
 
@@ -189,6 +192,8 @@ impl<'s, S: Service> Shift<'s, S> {
         worker.set_aside(out.function, out.homes);
         // Whom he was about to tell.
         worker.list_due();
+        // And what he was told, and saw to in part: that the worker is to stop, say.
+        seat.control.call();
         Some(Self {
             seat,
             member,
@@ -196,6 +201,7 @@ impl<'s, S: Service> Shift<'s, S> {
             worker: Some(worker),
             pace: Pace::new(),
             function: None,
+            fallen: Vec::new(),
         })
     }
 
@@ -218,11 +224,19 @@ impl<'s, S: Service> Shift<'s, S> {
     /// he was out for has lost something.
     pub(crate) fn close(mut self, how: Closed) -> bool {
         if self.worker.is_none() {
+            // A panic has ended the visit: he is not to be relieved of it.
+            self.seat.control.standpoint(self.member).leave();
             self.worker = self.seat.come_back(self.member);
+            if let Some(worker) = &mut self.worker {
+                worker.out = None;
+            }
         }
+        let fallen = self.fallen.drain(..);
+        let close_fallen = || fallen.for_each(|lane| lane.close(Closed::WorkerFailed));
         match (&mut self.worker, self.function) {
-            (Some(worker), _) => worker.close(how),
+            (Some(worker), _) => worker.close(how, close_fallen),
             (None, Some(function)) => {
+                close_fallen();
                 let lanes = Vec::new();
                 self.seat.control.give_back(Returned { function, lanes });
             }
@@ -254,7 +268,11 @@ impl<'s, S: Service> Shift<'s, S> {
             self.worker = None;
         }
         let luggage = Some(luggage);
-        let mut carried = Carried { luggage, seat };
+        let mut carried = Carried {
+            luggage,
+            seat,
+            fallen: &mut self.fallen,
+        };
         act(
             carried.luggage.as_mut().expect("it is taken below"),
             &mut self.pace,
@@ -442,6 +460,7 @@ impl<'s, S: Service> Shift<'s, S> {
             self.worker().control.disarm_doorbell();
         } else {
             self.worker().sleep(idle_ns);
+            self.pace.slept();
         }
         Ok(())
     }
