@@ -35,6 +35,10 @@ const SLOW_NS: u64 = 30_000;
 /// others, which is nobody's fault.
 const FAULT_NS_MAX: u64 = 200_000;
 
+/// A worker that is about to sleep looks again at what the kernel charged it after so
+/// long, ns: such a look takes a thousandth of that.
+const OLD_NS: u64 = 1_000_000;
+
 /// These stand in the place of an owner.
 const NOBODY: u64 = 0;
 const MANY: u64 = 1;
@@ -155,7 +159,8 @@ impl Standpoint {
         let mut bytes = [0; PLACE_BYTES];
         let place = is_waiting.then(|| read(place, &mut bytes));
         let place = place.map(|place| place.unwrap_or_default());
-        let is_own = |place: &str| OWN.iter().any(|own| place.contains(own));
+        // It runs again since, and waits nowhere: "0" (proc_pid_wchan(5)).
+        let is_own = |place: &str| place == "0" || OWN.iter().any(|own| place.contains(own));
         Some(State {
             waits_in: place.filter(|place| !is_own(place)).map(str::to_owned),
             faults: minor + major,
@@ -217,8 +222,9 @@ pub(crate) struct Pace {
     begin_ns: u64,
     ticks_a_ns: f64,
     is_known: bool,
-    /// What the kernel charged this thread when it was last looked at.
+    /// What the kernel charged this thread when it was last looked at, and when that was.
     usage: ThreadUsage,
+    usage_ns: u64,
     /// Sleeps of the worker's own since.
     sleeps: u64,
 }
@@ -245,13 +251,22 @@ impl Pace {
             ticks_a_ns: 8.0,
             is_known: false,
             usage: thread_usage(),
+            usage_ns: now_ns(),
             sleeps: 0,
         }
     }
 
-    /// The worker slept by itself, perhaps.
-    pub(crate) fn slept(&mut self) {
+    /// The worker is about to sleep by itself, at `idle_ns`.
+    pub(crate) fn sleeps(&mut self, idle_ns: u64) {
+        if idle_ns.saturating_sub(self.usage_ns) > OLD_NS {
+            self.begin_anew(idle_ns);
+        }
         self.sleeps += 1;
+    }
+
+    /// For what the thread waited until now is no visit's: locks of its own, too.
+    pub(crate) fn begin_anew(&mut self, now_ns: u64) {
+        (self.usage, self.usage_ns, self.sleeps) = (thread_usage(), now_ns, 0);
     }
 
     /// What a visit that began at `begin_ticks` took beyond what was expected of it.
@@ -296,9 +311,9 @@ impl Pace {
         self.learn();
         let took_ns = (took as f64 / self.ticks_a_ns) as u64;
         let beyond_ns = took_ns.saturating_sub(expected_ns);
-        let usage = thread_usage();
-        let before = std::mem::replace(&mut self.usage, usage);
-        let sleeps = std::mem::take(&mut self.sleeps);
+        let (before, sleeps) = (self.usage, self.sleeps);
+        self.begin_anew(now_ns());
+        let usage = self.usage;
         let faults = usage.faults() - before.faults();
         // Between its sleeps little else lets a worker wait; with a fault it was that.
         let waits = (usage.voluntary_switches - before.voluntary_switches).saturating_sub(sleeps);

@@ -291,15 +291,17 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Carries out commands, and looks after lanes whose clients left or whose
-    /// settings changed; `true` means stop.
-    fn answer_calls(&mut self) -> bool {
+    #[inline]
+    fn has_calls(&self) -> bool {
         let is_calm = self.abandoned.is_empty()
             && self.drains.is_empty()
             && self.residents.leaving.is_empty();
-        if is_calm && !self.control.is_called() {
-            return false;
-        }
+        !is_calm || self.control.is_called()
+    }
+
+    /// Carries out commands, and looks after lanes whose clients left or whose
+    /// settings changed; `true` means stop.
+    fn answer_calls(&mut self) -> bool {
         self.control.heed_call();
         if self.config.stand_ins > 0 {
             self.take_back();

@@ -210,14 +210,19 @@ impl<'s, S: Service> Shift<'s, S> {
     }
 
     pub(crate) fn run(&mut self) -> Result<(), Relieved> {
-        while !self.worker().answer_calls() {
+        loop {
+            if self.worker().has_calls() {
+                if self.worker().answer_calls() {
+                    return self.finish();
+                }
+                self.pace.begin_anew(now_ns());
+            }
             let done = self.breathe()?;
             self.release()?;
             if done == 0 {
                 self.rest()?;
             }
         }
-        self.finish()
     }
 
     /// At the end of all. After a panic: whether the worker was his; if not, only whoever
@@ -459,8 +464,8 @@ impl<'s, S: Service> Shift<'s, S> {
         if self.has_work()? || self.arm_residents()? {
             self.worker().control.disarm_doorbell();
         } else {
+            self.pace.sleeps(idle_ns);
             self.worker().sleep(idle_ns);
-            self.pace.slept();
         }
         Ok(())
     }

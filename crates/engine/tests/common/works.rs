@@ -2,8 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::TryRecvError;
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crypto::Status;
 use lockgate_engine::{
@@ -22,9 +23,9 @@ pub const WORKER: WorkerConfig = WorkerConfig {
 };
 
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + LONG;
+    let deadline = Instant::now() + LONG;
     while !is_so() {
-        assert!(std::time::Instant::now() < deadline, "{what}");
+        assert!(Instant::now() < deadline, "{what}");
         std::thread::yield_now();
     }
 }
@@ -61,7 +62,12 @@ impl Service for Works {
         if let Some(steps) = &self.steps
             && !self.is_free.load(Ordering::Acquire)
         {
-            let _ = steps.lock().unwrap().recv_timeout(LONG);
+            // One that slept would be taken for one that memory holds up, and be charged.
+            let steps = steps.lock().unwrap();
+            let begin = Instant::now();
+            while steps.try_recv() == Err(TryRecvError::Empty) && begin.elapsed() < LONG {
+                std::thread::yield_now();
+            }
         }
         for (index, work) in requests.iter().enumerate() {
             self.cells[work.who].fetch_add(work.work_ns, Ordering::Relaxed);
