@@ -280,7 +280,8 @@ impl Shared {
         }
         let held_up_ns = self.function.counters().held_up_ns;
         if lock(&self.quarantine).waited(now_ns, held_up_ns) {
-            self.move_away("many short waits".to_owned());
+            // Without such a worker it stays: it pays for the time.
+            self.move_away();
         }
         if lock(&self.quarantine).is_over(now_ns) {
             let place = self.place.swap(AT_HOME, Ordering::AcqRel);
@@ -291,19 +292,20 @@ impl Shared {
 
     /// Its memory stalls its worker.
     pub(crate) fn stalled(&self, now_ns: u64, lasts: Duration, waits_in: String) {
-        if lock(&self.quarantine).stalled(now_ns, lasts) {
-            self.move_away(waits_in);
+        if lock(&self.quarantine).stalled(now_ns, lasts) && !self.move_away() {
+            self.cut(ConnectionError::Stalls { waits_in });
         }
     }
 
-    fn move_away(&self, waits_in: String) {
-        match self.supervised.place(&self.config.quarantine) {
-            Some(place) => {
-                self.place.store(place, Ordering::Release);
-                self.attention.signal();
-            }
-            None => self.cut(ConnectionError::Stalls { waits_in }),
-        }
+    /// Gives it a worker for such as it; whether there is one.
+    fn move_away(&self) -> bool {
+        let Some(place) = self.supervised.place(&self.config.quarantine) else {
+            lock(&self.quarantine).stay();
+            return false;
+        };
+        self.place.store(place, Ordering::Release);
+        self.attention.signal();
+        true
     }
 
     pub(crate) fn open_session(&self, wanted: &Wanted) -> Result<u64, RefusedSession> {

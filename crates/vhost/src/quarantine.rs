@@ -78,12 +78,17 @@ impl Quarantine {
         true
     }
 
+    /// It could not be moved: what it does next counts as before.
+    pub(crate) fn stay(&mut self) {
+        self.until_ns = None;
+        self.stalls = [None; STALLS];
+    }
+
     /// Whether it is to come back now.
     pub(crate) fn is_over(&mut self, now_ns: u64) -> bool {
         let is_over = self.until_ns.is_some_and(|until| now_ns >= until);
         if is_over {
-            self.until_ns = None;
-            self.stalls = [None; STALLS];
+            self.stay();
         }
         is_over
     }
@@ -106,6 +111,13 @@ mod tests {
         assert!(one.stalled(63 * S, SHORT));
         assert_eq!(one.count, 3);
         assert!(Quarantine::default().stalled(S, LONG));
+        // One that could not be moved is to be moved for the next.
+        let mut kept = Quarantine::default();
+        for at in [S, 2 * S] {
+            assert!(kept.stalled(at, LONG));
+            kept.stay();
+        }
+        assert!(!kept.is_over(1000 * S));
     }
 
     #[test]
