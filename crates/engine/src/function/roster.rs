@@ -36,7 +36,7 @@ const BREATH_NS: u64 = 64_000;
 const ALONE_NS: u64 = 32_000;
 
 /// What is beyond expectation is paid in time from so much on, ns, and up to so much.
-const HELD_NS: std::ops::RangeInclusive<u64> = 30_000..=1_000_000;
+const HELD_NS: std::ops::RangeInclusive<u64> = 20_000..=1_000_000;
 
 /// The longest time for which a flow is held, ns.
 const HOLD_NS_MAX: u64 = 5_000_000;
@@ -569,6 +569,7 @@ impl<R: Copy + Send> Roster<R> {
     pub(crate) fn charge(&mut self, slot: u32) -> u64 {
         let lane = &mut self.lanes[slot as usize];
         let surcharge_ns = std::mem::take(&mut lane.surcharge_ns);
+        let beyond_ns = std::mem::take(&mut lane.beyond_ns);
         if surcharge_ns == 0 || self.owned == 0 {
             return 0;
         }
@@ -576,12 +577,13 @@ impl<R: Copy + Send> Roster<R> {
         if let Some(function) = &lane.function {
             function.went_beyond(surcharge_ns);
         }
-        let paid_ns = if HELD_NS.start() <= &surcharge_ns {
-            self.hold(number, surcharge_ns.min(*HELD_NS.end()))
+        let paid_ns = if HELD_NS.start() <= &beyond_ns {
+            self.hold(number, beyond_ns.min(*HELD_NS.end()))
         } else {
             0
         };
-        self.schedule.owe(number, surcharge_ns - paid_ns);
+        self.schedule
+            .owe(number, surcharge_ns.saturating_sub(paid_ns));
         surcharge_ns
     }
 
