@@ -38,6 +38,8 @@ pub(crate) struct WorkerLane<R> {
     /// By how much its work took less than expected lately, ns: what takes more is set off
     /// against it.
     saved_ns: u64,
+    /// The part of what it is to be charged that its work surely took beyond expectation.
+    pub(crate) beyond_ns: u64,
     pub(crate) moderator: Moderator,
     pub(crate) gate: Gate,
     pub(crate) place: Place,
@@ -123,6 +125,7 @@ impl<R: Copy + Send> WorkerLane<R> {
             barriers: BinaryHeap::new(),
             surcharge_ns: 0,
             saved_ns: 0,
+            beyond_ns: 0,
             moderator,
             gate: Gate::default(),
             place: Place::Away,
@@ -330,7 +333,12 @@ impl<R: Copy + Send> WorkerLane<R> {
     pub(crate) fn went_beyond(&mut self, beyond: Beyond) {
         let more_ns = u64::try_from(beyond.ns).unwrap_or(0);
         let less_ns = beyond.ns.min(0).unsigned_abs();
-        self.owe(more_ns.saturating_sub(self.saved_ns));
+        let owed_ns = more_ns.saturating_sub(self.saved_ns);
+        self.owe(owed_ns);
+        // What is slow for no known reason may have lost its CPU.
+        if !beyond.is_slow || beyond.has_waited {
+            self.beyond_ns = self.beyond_ns.saturating_add(owed_ns);
+        }
         let left_ns = self.saved_ns.saturating_sub(more_ns);
         self.saved_ns = (left_ns + less_ns).min(SAVED_NS_MAX);
         if let Some(function) = self.function.as_ref().filter(|_| beyond.has_waited) {

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use policy::{Schedule, Visit};
-use sys::clock::now_ns;
+use sys::clock::{now_ns, ticks};
 use sys::ready::{Known, ReadySet};
 
 use super::breath::{Breath, Purse, take_from};
@@ -35,6 +35,15 @@ const BREATH_NS: u64 = 64_000;
 /// The same where one flow alone has work.
 const ALONE_NS: u64 = 32_000;
 
+/// What is beyond expectation is paid in time from so much on, ns, and up to so much.
+const HELD_NS: std::ops::RangeInclusive<u64> = 20_000..=1_000_000;
+
+/// The longest time for which a flow is held, ns.
+const HOLD_NS_MAX: u64 = 5_000_000;
+
+/// Others that were served within so many ticks will be back: some 300 µs.
+const RECENT_TICKS: u64 = 1_000_000;
+
 /// The lanes that share one turn: those of a virtual function, or one that
 /// belongs to none.
 #[derive(Debug)]
@@ -44,6 +53,10 @@ struct Flow<R> {
     function: Option<Arc<Function<R>>>,
     breath: u64,
     is_throttled: bool,
+    /// It pays in time for what it took: until then it takes nothing in, either.
+    is_held: bool,
+    /// When something of it was taken last.
+    served_ticks: u64,
 }
 
 /// The facts of a lane that are known while it is lent, too.
@@ -151,6 +164,8 @@ impl<R: Copy + Send> Roster<R> {
                 function,
                 breath: 0,
                 is_throttled: false,
+                is_held: false,
+                served_ticks: 0,
             })
         });
         flow.lanes += 1;
@@ -362,6 +377,7 @@ impl<R: Copy + Send> Roster<R> {
             return;
         };
         flow.is_throttled = false;
+        flow.is_held = false;
         if !flow.queue.is_empty() {
             self.schedule.wake(number);
         }
@@ -486,6 +502,10 @@ impl<R: Copy + Send> Roster<R> {
     ) -> u64 {
         let flow = self.flows[visit.flow as usize].as_mut();
         let flow = flow.expect("a flow is in the schedule as long as it is");
+        if flow.is_held {
+            self.schedule.leave(visit);
+            return 0;
+        }
         let mut purse = Purse::new(least, room - into.requests.len(), visit.credit_ns);
         if visit.is_alone {
             purse.credit_ns = purse.credit_ns.max(ALONE_NS);
@@ -527,6 +547,9 @@ impl<R: Copy + Send> Roster<R> {
                 break;
             }
         }
+        if purse.taken > 0 {
+            flow.served_ticks = ticks();
+        }
         if let Some(function) = limited {
             function.spend(purse.requests, purse.bytes);
         }
@@ -546,14 +569,60 @@ impl<R: Copy + Send> Roster<R> {
     pub(crate) fn charge(&mut self, slot: u32) -> u64 {
         let lane = &mut self.lanes[slot as usize];
         let surcharge_ns = std::mem::take(&mut lane.surcharge_ns);
+        let beyond_ns = std::mem::take(&mut lane.beyond_ns);
         if surcharge_ns == 0 || self.owned == 0 {
             return 0;
         }
-        self.schedule.owe(lane.flow_number(), surcharge_ns);
+        let number = lane.flow_number();
         if let Some(function) = &lane.function {
             function.went_beyond(surcharge_ns);
         }
+        let paid_ns = if HELD_NS.start() <= &beyond_ns {
+            self.hold(number, beyond_ns.min(*HELD_NS.end()))
+        } else {
+            0
+        };
+        self.schedule
+            .owe(number, surcharge_ns.saturating_sub(paid_ns));
         surcharge_ns
+    }
+
+    /// Has the flow pay for `beyond_ns` in time, where others will be back before long: by
+    /// then a debt would be forgotten, since nobody else has work. What it has paid so, ns.
+    #[cold]
+    fn hold(&mut self, number: u32, beyond_ns: u64) -> u64 {
+        let now_ticks = ticks();
+        let weight = |flow: &Flow<R>| {
+            let owner = flow.function.as_ref();
+            u64::from(owner.map_or(1, |function| function.weight()))
+        };
+        let (mut own, mut others) = (1, 0);
+        for (other, flow) in self.flows.iter().enumerate() {
+            let Some(flow) = flow else { continue };
+            if other == number as usize {
+                own = weight(flow);
+            } else if now_ticks.wrapping_sub(flow.served_ticks) < RECENT_TICKS {
+                others += weight(flow);
+            }
+        }
+        if others == 0 || self.ignores_quotas {
+            return 0;
+        }
+        let hold_ns = (beyond_ns.saturating_mul(others) / own).min(HOLD_NS_MAX);
+        let Some(flow) = self.flow(number).filter(|flow| !flow.is_throttled) else {
+            return 0;
+        };
+        (flow.is_throttled, flow.is_held) = (true, true);
+        self.throttled.push(Reverse((now_ns() + hold_ns, number)));
+        beyond_ns
+    }
+
+    /// Whether the lane's client is to wait with what it brings.
+    #[inline]
+    pub(crate) fn is_held(&self, slot: u32) -> bool {
+        let facts = self.facts.get(slot as usize).and_then(Option::as_ref);
+        let flow = facts.and_then(|facts| self.flows.get(facts.flow as usize)?.as_ref());
+        flow.is_some_and(|flow| flow.is_held)
     }
 
     /// From now on every lane is looked at and no quota holds: the engine is about to

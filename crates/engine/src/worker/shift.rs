@@ -368,6 +368,10 @@ impl<'s, S: Service> Shift<'s, S> {
         let mut is_any = false;
         let mut index = 0;
         while let Some(&slot) = self.worker().residents.looked.get(index) {
+            if self.worker().roster.is_held(slot) {
+                index += 1;
+                continue;
+            }
             let (is_some, is_armed) = self.visit(slot, |lane, pace, standpoint| {
                 let home = lane.home.as_mut().expect("it is a resident's");
                 let begin_ticks = ticks();
