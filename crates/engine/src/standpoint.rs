@@ -26,14 +26,16 @@ pub const STALL: Duration = Duration::from_millis(5);
 /// more than a few page faults take, and less than losing the CPU does.
 const SLOW_TICKS: u64 = 100_000;
 
-/// What a slow visit without a page fault is charged at most, ns, where it was not seen to
-/// stall.
+/// What a slow visit is charged at most, ns, whose worker may have lost its CPU.
 const SLOW_NS: u64 = 30_000;
 
-/// What a slow visit is charged at most for each page fault, ns, where it was not seen to
-/// stall: as long as a huge page takes to be cleared. Its worker may have lost its CPU to
-/// others, which is nobody's fault.
+/// What such a visit is charged at most for each page fault, ns: as long as a huge page
+/// takes to be cleared.
 const FAULT_NS_MAX: u64 = 200_000;
+
+/// What a slow visit is charged at most, ns, whose worker lost its CPU to no other thread:
+/// a hypervisor or an interrupt may still have had it.
+const COMPUTED_NS_MAX: u64 = 5_000_000;
 
 /// A worker that is about to sleep looks again at what the kernel charged it after so
 /// long, ns: such a look takes a thousandth of that.
@@ -240,6 +242,8 @@ pub(crate) struct Beyond {
     pub(crate) is_held_up: bool,
     /// It waited for memory, so that all of this is due to that.
     pub(crate) has_waited: bool,
+    /// Its worker may have lost its CPU meanwhile, which is nobody's fault.
+    pub(crate) may_be_lost: bool,
 }
 
 impl Pace {
@@ -319,16 +323,21 @@ impl Pace {
         let waits = (usage.voluntary_switches - before.voluntary_switches).saturating_sub(sleeps);
         let is_stalled = standpoint.is_stalled.swap(false, Ordering::Relaxed);
         let has_waited = is_stalled || (waits > 0 && faults > 0);
+        let losses = usage.involuntary_switches - before.involuntary_switches;
+        let may_be_lost = !has_waited && (losses > 0 || waits > 0);
         let charged_ns = if has_waited {
             beyond_ns
-        } else {
+        } else if may_be_lost {
             beyond_ns.min(faults.saturating_mul(FAULT_NS_MAX).max(SLOW_NS))
+        } else {
+            beyond_ns.min(COMPUTED_NS_MAX)
         };
         Beyond {
             ns: i64::try_from(charged_ns).unwrap_or(i64::MAX),
             is_slow: true,
             is_held_up: has_waited || faults > 0,
             has_waited,
+            may_be_lost,
         }
     }
 }

@@ -335,8 +335,7 @@ impl<R: Copy + Send> WorkerLane<R> {
         let less_ns = beyond.ns.min(0).unsigned_abs();
         let owed_ns = more_ns.saturating_sub(self.saved_ns);
         self.owe(owed_ns);
-        // What is slow for no known reason may have lost its CPU.
-        if !beyond.is_slow || beyond.has_waited {
+        if !beyond.may_be_lost {
             self.beyond_ns = self.beyond_ns.saturating_add(owed_ns);
         }
         let left_ns = self.saved_ns.saturating_sub(more_ns);
