@@ -319,11 +319,12 @@ impl Pace {
         self.begin_anew(now_ns());
         let usage = self.usage;
         let faults = usage.faults() - before.faults();
-        // Between its sleeps little else lets a worker wait; with a fault it was that.
+        // Between its sleeps little else lets a worker wait; with a fault it was that. One
+        // that lost its CPU, too, may have lost all the time so.
         let waits = (usage.voluntary_switches - before.voluntary_switches).saturating_sub(sleeps);
-        let is_stalled = standpoint.is_stalled.swap(false, Ordering::Relaxed);
-        let has_waited = is_stalled || (waits > 0 && faults > 0);
         let losses = usage.involuntary_switches - before.involuntary_switches;
+        let is_stalled = standpoint.is_stalled.swap(false, Ordering::Relaxed);
+        let has_waited = is_stalled || (waits > 0 && faults > 0 && losses == 0);
         let may_be_lost = !has_waited && (losses > 0 || waits > 0);
         let charged_ns = if has_waited {
             beyond_ns
