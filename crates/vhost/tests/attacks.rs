@@ -3,11 +3,11 @@
 //! same worker, every request of which is done, and right.
 #![allow(unsafe_code, reason = "userfaultfd(2) has no safe wrapper here")]
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -119,7 +119,7 @@ fn every_attack_harms_its_owner_alone() {
         let (words, refusal) = told(attack);
         let idle = bad.device().counters();
         // Of a busy host the first look may come late: one turn is made in any case.
-        let begin = OnceCell::new();
+        let begin = OnceLock::new();
         beside(&good, || {
             let is_told = || {
                 let is_said = |words| bad.complaints().iter().any(|one| one.contains(words));
