@@ -158,15 +158,22 @@ fn notifications_follow_the_policy() {
     let (engine, _) = engine(8);
     for moderation in Moderation::ALL {
         let mut lane = engine.lane(0, config(8, moderation)).unwrap();
+        let mut waits = 0;
         for _ in 0..100 {
             (0..8).for_each(|token| lane.enqueue(job(token as usize), token).unwrap());
-            wait_all(&mut lane);
+            while lane.in_flight() > 0 {
+                lane.wait(lane.in_flight(), LONG).unwrap();
+                waits += 1;
+                lane.reap(usize::MAX, |_| {});
+            }
         }
         let counters = lane.counters();
         match moderation {
             Moderation::Each => settles("notifications", 800, || lane.counters().notifications),
             Moderation::Armed | Moderation::Hybrid => {
-                assert!(counters.notifications <= counters.sleeps);
+                // One may be on its way to a client that finds all done and does not sleep.
+                let most = counters.sleeps + waits;
+                assert!(counters.notifications <= most, "{counters:?}, {waits}");
             }
             Moderation::Polled | Moderation::Spin => {
                 assert_eq!((counters.notifications, counters.sleeps), (0, 0));
