@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use quinn::udp::{RecvMeta, Transmit};
@@ -21,9 +20,6 @@ use crate::worker::Post;
 const SEGMENTS_TO_HOLD: usize = 10;
 /// A datagram is held no longer, in the hope of others that go the same way.
 const HELD_MAX: Duration = Duration::from_micros(50);
-/// How long a socket that ends tries to send what it still has, and how often.
-const LAST_MAX: Duration = Duration::from_millis(50);
-const LAST_PAUSE: Duration = Duration::from_micros(100);
 /// Messages that wait to be sent: with so many, what quinn builds is sealed at once, so
 /// that it may wait with quinn.
 const WAITING: usize = 8;
@@ -139,17 +135,9 @@ impl AsyncUdpSocket for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // The last that anyone can do for them: a worker or a kernel that takes no more now
-        // does so soon.
-        let begin = Instant::now();
         let mut state = self.outlet.state();
-        while self.outlet.send(&mut state, self.post.as_ref(), false) != Sent::All
-            && begin.elapsed() < LAST_MAX
-        {
-            drop(state);
-            thread::sleep(LAST_PAUSE);
-            state = self.outlet.state();
-        }
+        // The last that anyone can do for them.
+        self.outlet.send(&mut state, self.post.as_ref(), false);
         if let Some(flusher) = state.flusher.take() {
             flusher.wake();
         }
